@@ -10,23 +10,28 @@ import shutil
 import subprocess
 import sys
 
+from pygments.formatters import HtmlFormatter
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+# Families of operators, first what people look for.
 FAMILIES = {
-    "contraction": "Products and convolutions",
-    "dropout": "Dropout",
-    "elementwise": "Element by element",
-    "gradient": "Gradients inside of a graph",
-    "interpolate": "Interpolation",
-    "leaves": "Leaves of a batch",
-    "loss": "Losses",
-    "movement": "Moving elements",
     "norm": "Normalisations",
+    "contraction": "Products and convolutions",
+    "activation": "Activations",
+    "softmax": "Softmax",
+    "loss": "Losses",
     "optimizer": "Optimizers",
     "pool": "Pooling",
-    "quantize": "Quantisation",
+    "dropout": "Dropout",
+    "elementwise": "Element by element",
     "reduce": "Reductions",
-    "softmax": "Softmax",
+    "movement": "Moving elements",
+    "interpolate": "Interpolation",
+    "quantize": "Quantisation",
+    "leaves": "Leaves of a batch",
+    "gradient": "Gradients inside of a graph",
 }
+ACTIVATIONS = "ReLU GELU Swish Sigmoid Tanh LeakyReLU PReLU Elu Mish SoftPlus HardSigmoid HardSwish".split()
 
 
 def with_captions(page):
@@ -90,15 +95,38 @@ def section(op, others):
     return lines + (table(["in other systems", "inputs", "outputs"], rows) if rows else [])
 
 
+def family_of(op):
+    """A family without a heading above is an error."""
+    family = "activation" if op["name"].removesuffix("Backward") in ACTIVATIONS else op["family"]
+    if family not in FAMILIES:
+        raise SystemExit(f"pages.py: no heading for the family {family}")
+    return family
+
+
 def operators(ops):
     lines = ["# Operators", "", "What `ngrad ops NAME` prints, of all. A `?` marks operands that may be left out.", ""]
-    families = sorted({op["family"] for op in ops}, key=lambda family: FAMILIES[family])
-    for family in families:
+    families = [family_of(op) for op in ops]
+    for family in FAMILIES:
         lines += [f"## {FAMILIES[family]}", ""]
-        for op in ops:
-            if op["family"] == family and op["name"] == op["canonical"]:
+        for op, own in zip(ops, families):
+            if own == family and op["name"] == op["canonical"]:
                 lines += section(op, [o for o in ops if o["canonical"] == op["name"] != o["name"]])
     return "\n".join(lines)
+
+
+def colours():
+    """Rules for the colours of code, in light and dark."""
+    light, dark = (HtmlFormatter(style=style).get_style_defs(".codehilite") for style in ("default", "monokai"))
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}\n"
+
+
+def version_line(program, folder):
+    """The version, with a link to its sources where git has them."""
+    version = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout.split()[1]
+    sources = f"ngrad-{version}.tar.gz"
+    archive = ["git", "-C", ROOT, "archive", "--format=tar.gz", f"--prefix=ngrad-{version}/", "-o", folder.resolve() / sources, "HEAD"]
+    has_sources = subprocess.run(archive, capture_output=True).returncode == 0
+    return f"Version {version}" + (f", [sources]({sources})" if has_sources else "") + ", [changes](CHANGELOG.md)\n"
 
 
 def main():
@@ -113,8 +141,11 @@ def main():
     (folder / "tests.md").write_text((ROOT / "tests" / "README.md").read_text().replace("](../", "]("))
     for other in ["as_written.svg", "one_kernel.svg", "rms_relu.yaml", "site.css"]:
         shutil.copy(ROOT / "docs" / other, folder)
-    readme = with_captions((ROOT / "README.md").read_text())
+    (folder / "code.css").write_text(colours())
+    readme = with_captions((ROOT / "README.md").read_text()).replace("](examples/README.md)", "](examples.md)")
+    readme = readme.replace("# ngrad\n", f"# ngrad\n\n{version_line(program, folder)}\n", 1)
     (folder / "index.md").write_text(re.sub(r"\]\(docs/", "](", readme))
+    (folder / "examples.md").write_text((ROOT / "examples" / "README.md").read_text().replace("](../docs/", "]("))
     ops = json.loads(subprocess.run([program, "ops", "--json"], check=True, capture_output=True).stdout)
     (folder / "operators.md").write_text(operators(ops))
 

@@ -133,6 +133,7 @@ static inline const char *random_exception(OperatorId id) {
   if (operators[id].traits & TRAIT_COLLECTIVE) return "it is of graphs with leaves, which are cut and run as steps";
   if (id == OP_MaxPoolWinners || id == OP_MaxPoolScatter || id == OP_MaxPoolGather)
     return "an operand must be the result of MaxPool or MaxPoolWinners; MaxPoolBackward, which is drawn, becomes both";
+  if (id == OP_RoundThrough) return "its gradient is not that of differences; its results are Round's, which is drawn";
   return NULL;
 }
 

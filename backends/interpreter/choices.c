@@ -24,7 +24,7 @@ static const Row rows[OP_COUNT] = {
     [OP_Abs] = {ROUNDS_NONE}, [OP_Clamp] = {ROUNDS_NONE}, [OP_Neg] = {ROUNDS_NONE}, [OP_ReLU] = {ROUNDS_NONE},
     [OP_Maximum] = {ROUNDS_NONE}, [OP_Minimum] = {ROUNDS_NONE}, [OP_Select] = {ROUNDS_NONE},
     [OP_TypeCast] = {ROUNDS_NONE}, [OP_Reorder] = {ROUNDS_NONE}, [OP_Mod] = {ROUNDS_NONE, FIRST | SECOND},
-    [OP_Round] = {ROUNDS_NONE, FIRST, true},
+    [OP_Round] = {ROUNDS_NONE, FIRST, true}, [OP_RoundThrough] = {ROUNDS_NONE, FIRST, true},
     [OP_Equal] = {ROUNDS_NONE}, [OP_NotEqual] = {ROUNDS_NONE}, [OP_Less] = {ROUNDS_NONE},
     [OP_LessEqual] = {ROUNDS_NONE}, [OP_Greater] = {ROUNDS_NONE}, [OP_GreaterEqual] = {ROUNDS_NONE},
     [OP_LogicalAnd] = {ROUNDS_NONE}, [OP_LogicalOr] = {ROUNDS_NONE}, [OP_LogicalNot] = {ROUNDS_NONE},
@@ -111,7 +111,7 @@ static bool may_be_exact(const Node *node, const Results *r) {
   double sums[MAX_OPERANDS] = {0}, greatest[MAX_OPERANDS] = {0};
   for (uint32_t k = 0; k < node->ninputs && k < MAX_OPERANDS; k++) {
     if (!r->inputs[k]) continue;
-    if (node->inputs[k]->type == TYPE_S64) return false;
+    if (TYPES_64_BITS & TYPE_BIT(node->inputs[k]->type)) return false;
     if (is_elementwise && !are_floats(r->inputs[k], r->input_nelems[k])) return false;
     sums[k] = is_elementwise ? 0 : sum_of_whole(r->inputs[k], r->input_nelems[k], &greatest[k]);
   }

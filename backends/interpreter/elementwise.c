@@ -68,6 +68,10 @@ static uint64_t integer_at(const Evaluation *e, const Walk *w, uint32_t slot) {
     return type_is_float(type) ? interpret_##name##_reals(e) : interpret_##name##_integers(e);                         \
   }
 
+static bool is_less(const Node *node, uint64_t x, uint64_t y) {
+  return type_less(node->inputs[0]->type, (int64_t)x, (int64_t)y);
+}
+
 // Maximum and minimum: b if either operand is NaN, so only NaN of b propagates.
 static double greater(double a, double b) {
   return a > b ? a : b;
@@ -189,6 +193,7 @@ FORMULA(Pow, ATTRIBUTE(beta), pow(x, beta))
 FORMULA(Reciprocal, NOTHING, 1 / x)
 FORMULA(ReLU, NOTHING, x > 0 || isnan(x) ? x : 0)
 FORMULA(Round, NOTHING, nearbyint(x))
+FORMULA(RoundThrough, NOTHING, nearbyint(x))
 FORMULA(Sigmoid, NOTHING, sigmoid(x))
 FORMULA(Sin, NOTHING, sin(x))
 FORMULA(SoftPlus, ATTRIBUTE(beta), soft_plus(beta * x) / beta)
@@ -223,10 +228,10 @@ FORMULA(Power, NOTHING, pow(x, y))
 ARITHMETIC(Mod, fmod(x, y), whole_remainder((int64_t)x, (int64_t)y))
 ARITHMETIC(Equal, x == y, x == y)
 ARITHMETIC(NotEqual, x != y, x != y)
-ARITHMETIC(Less, x < y, (int64_t)x < (int64_t)y)
-ARITHMETIC(LessEqual, x <= y, (int64_t)x <= (int64_t)y)
-ARITHMETIC(Greater, x > y, (int64_t)x > (int64_t)y)
-ARITHMETIC(GreaterEqual, x >= y, (int64_t)x >= (int64_t)y)
+ARITHMETIC(Less, x < y, is_less(node, x, y))
+ARITHMETIC(LessEqual, x <= y, !is_less(node, y, x))
+ARITHMETIC(Greater, x > y, is_less(node, y, x))
+ARITHMETIC(GreaterEqual, x >= y, !is_less(node, x, y))
 FORMULA(LogicalAnd, NOTHING, x != 0 && y != 0)
 FORMULA(LogicalOr, NOTHING, x != 0 || y != 0)
 FORMULA(LogicalNot, NOTHING, x == 0)
@@ -244,8 +249,8 @@ bool interpret_TypeCast(const Evaluation *e) {
       evaluation_put_integer(e, i, type_wrap(to, evaluation_integer(e, 0, i)));
       continue;
     }
-    const double x = from == TYPE_S64 ? (double)evaluation_integer(e, 0, i) : e->inputs[0][i];
-    if (to == TYPE_S64) type_store(to, e->outputs[0], (size_t)i, x);
+    const double x = type_is_float(from) ? e->inputs[0][i] : type_number(from, evaluation_integer(e, 0, i));
+    if (TYPES_64_BITS & TYPE_BIT(to)) type_store(to, e->outputs[0], (size_t)i, x);
     else e->outputs[0][i] = type_round(to, x);
   }
   return true;

@@ -31,20 +31,20 @@ int64_t evaluation_s64(const Evaluation *e, uint32_t slot) {
 
 int64_t evaluation_integer(const Evaluation *e, uint32_t slot, int64_t i) {
   int64_t number;
-  if (e->node->inputs[slot]->type != TYPE_S64) return (int64_t)e->inputs[slot][i];
+  if (!(TYPES_64_BITS & TYPE_BIT(e->node->inputs[slot]->type))) return (int64_t)e->inputs[slot][i];
   memcpy(&number, &e->inputs[slot][i], sizeof number);
   return number;
 }
 
 void evaluation_put_integer(const Evaluation *e, int64_t i, int64_t number) {
   double *to = &e->outputs[0][i];
-  if (e->node->outputs[0]->type == TYPE_S64) memcpy(to, &number, sizeof number);
+  if (TYPES_64_BITS & TYPE_BIT(e->node->outputs[0]->type)) memcpy(to, &number, sizeof number);
   else *to = (double)number;
 }
 
 double evaluation_element(const Evaluation *e, double number) {
-  const int64_t integer = type_integer(number);
-  if (e->node->outputs[0]->type == TYPE_S64) memcpy(&number, &integer, sizeof number);
+  const Type type = e->node->outputs[0]->type;
+  if (TYPES_64_BITS & TYPE_BIT(type)) type_store(type, &number, 0, number);
   return number;
 }
 
@@ -93,7 +93,7 @@ static bool evaluate(const Evaluation *what, const Allocator *allocator) {
   bool done = interpreter_functions[node->op->id](&e);
   arena_deinit(&scratch);
   for (uint32_t k = 0; done && k < node->noutputs; k++)
-    if (e.outputs[k] && !type_is_float(node->outputs[k]->type) && node->outputs[k]->type != TYPE_S64)
+    if (e.outputs[k] && !((TYPES_FLOAT | TYPES_64_BITS) & TYPE_BIT(node->outputs[k]->type)))
       round_value(node->outputs[k], e.outputs[k], value_nelems(node->outputs[k]));
   return done;
 }
@@ -141,7 +141,8 @@ static Cell *cell_of(Run *run, const Value *v) {
   for (size_t i = 0; i < nelems; i++)
     type_load_wide(v->type, data, v->constant ? i * step : tensor_at(cell->given, i), &cell->elements[i]);
   cell->is_sharp = true;
-  if (run->options->nan_check && v->type != TYPE_S64) cell->has_nan = find_nan(run, cell->elements, nelems) < nelems;
+  if (run->options->nan_check && !(TYPES_64_BITS & TYPE_BIT(v->type)))
+    cell->has_nan = find_nan(run, cell->elements, nelems) < nelems;
   return cell;
 }
 

@@ -9,7 +9,7 @@
 
 // Quantised elements may differ by one step, because values rounded differently before may quantise to neighbours.
 static double default_most_ulp(Type type) {
-  return TYPES_QUANTIZED & TYPE_BIT(type) ? 1 : INFINITY;
+  return (TYPES_QUANTIZED | TYPES_16_BITS) & TYPE_BIT(type) ? 1 : INFINITY;
 }
 
 // The distance between neighbours of `type` at a finite value: in its binade, or between subnormals.

@@ -121,20 +121,15 @@ static bool check_indices(const ng_data *data, const Graph *g, size_t input) {
   return ok;
 }
 
-static bool is_integer(Type type) {
-  return type == TYPE_S64 || type == TYPE_S32 || type == TYPE_S8 || type == TYPE_U8;
-}
-
 // Integers may have a wider type, if all of them fit into the input's type.
 static bool check_type(const ng_data *data, const Value *v) {
-  static const int64_t least[TYPE_COUNT] = {[TYPE_S64] = INT64_MIN, [TYPE_S32] = INT32_MIN, [TYPE_S8] = INT8_MIN};
-  static const int64_t greatest[TYPE_COUNT] = {
-      [TYPE_S64] = INT64_MAX, [TYPE_S32] = INT32_MAX, [TYPE_S8] = INT8_MAX, [TYPE_U8] = UINT8_MAX};
   const Type from = data->data.tensor.type;
   const Source source = {.name = data->path};
   if (data_type_fits(from, v->type)) return true;
-  if (is_integer(from) && is_integer(v->type))
-    return check_range(data, v->name, &(Range){least[v->type], greatest[v->type], NULL, ", the range of its type"});
+  if (TYPES_INTEGER & TYPE_BIT(from) && TYPES_INTEGER & TYPE_BIT(v->type))
+    return check_range(data, v->name,
+                       &(Range){type_integer(type_least(v->type)), type_integer(type_greatest(v->type)), NULL,
+                                ", the range of its type"});
   return error_at(&data->ctx->diagnostics, (Position){&source, 0, 0}, "%s: expected numbers of type %s, found %s%s",
                   v->name, type_name(v->type), type_name(from), npy_conversion_hint(v->type));
 }
@@ -155,7 +150,7 @@ static bool check_shape(const ng_data *data, const Value *v, int nleading) {
     if (extent[i] >= 0) sample.extent[i] = EXTENT(extent[i]); // a dim's value becomes the extent
   }
   if (shape_is_known(&sample) && shapes_agree(extent, sample.rank, t->extent + 1, t->rank - 1)) return true;
-  const char *indices = is_integer(v->type) ? "; numpy's argmax(1) makes numbers of one-hot rows" : "";
+  const char *indices = TYPES_INTEGER & TYPE_BIT(v->type) ? "; numpy's argmax(1) makes numbers of one-hot rows" : "";
   if (!sample.rank)
     return error_at(&data->ctx->diagnostics, at,
                     "%s: expected one number for each sample, found %" PRId64 " of shape %s%s", v->name, t->extent[0],
@@ -170,7 +165,7 @@ ng_status ng_data_check(const ng_data *data, const ng_graph *g, size_t i, int nl
   if (i >= g->graph->ninputs || nleading < 0) return argument_error(data->ctx, "no such input");
   const Value *v = g->graph->inputs[i];
   Call call = call_begin(data->ctx);
-  if (check_shape(data, v, nleading) && check_type(data, v) && is_integer(data->data.tensor.type))
+  if (check_shape(data, v, nleading) && check_type(data, v) && TYPES_INTEGER & TYPE_BIT(data->data.tensor.type))
     check_indices(data, g->graph, i);
   return call_end(data->ctx, call);
 }

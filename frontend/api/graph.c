@@ -37,35 +37,46 @@ static ng_graph *graph_read(ng_context *ctx, Call call, Graph *graph) {
   return g;
 }
 
-ng_graph *ng_graph_read_file_with(ng_context *ctx, const char *path, const ng_read_options *options) {
-  compiling_begin(ctx, path);
+// text NULL: reads the file `name`.
+static ng_graph *read_with(ng_context *ctx, const char *name, const char *text, size_t nbytes, const char *folder,
+                           const ng_read_options *options) {
+  compiling_begin(ctx, name);
   Call call = call_begin(ctx);
   Arena arena;
   arena_init(&arena, &ctx->allocator);
   GivenExtent *extents = ARENA_ARRAY(&arena, GivenExtent, options->ndims + 1);
-  const ReadSettings settings = {.constants = options->constants,
+  const ReadSettings settings = {.folder = folder,
+                                 .constants = options->constants,
                                  .nconstants = options->nconstants,
                                  .extents = extents,
                                  .nextents = options->ndims,
                                  .find_shape = options->find_shape,
                                  .find_shape_user = options->find_shape_user};
   Graph *g = NULL;
-  const bool ok = extents != NULL || error_out_of_memory(&ctx->diagnostics);
-  for (size_t i = 0; ok && i < options->ndims; i++)
+  for (size_t i = 0; extents && i < options->ndims; i++)
     extents[i] = (GivenExtent){options->dims[i].name, options->dims[i].value};
-  if (ok) g = yaml_read_file(&ctx->allocator, path, &settings, &ctx->diagnostics);
+  if (!extents) error_out_of_memory(&ctx->diagnostics);
+  else if (text) g = yaml_read_with(&ctx->allocator, name, text, nbytes, &settings, &ctx->diagnostics);
+  else g = yaml_read_file(&ctx->allocator, name, &settings, &ctx->diagnostics);
   arena_deinit(&arena);
   return graph_read(ctx, call, g);
+}
+
+ng_graph *ng_graph_read_file_with(ng_context *ctx, const char *path, const ng_read_options *options) {
+  return read_with(ctx, path, NULL, 0, NULL, options);
 }
 
 ng_graph *ng_graph_read_file(ng_context *ctx, const char *path) {
   return ng_graph_read_file_with(ctx, path, &(ng_read_options){0});
 }
 
+ng_graph *ng_graph_read_with(ng_context *ctx, const char *name, const char *text, size_t nbytes, const char *folder,
+                             const ng_read_options *options) {
+  return read_with(ctx, name, text, nbytes, folder, options);
+}
+
 ng_graph *ng_graph_read(ng_context *ctx, const char *name, const char *text, size_t nbytes, const char *folder) {
-  compiling_begin(ctx, name);
-  Call call = call_begin(ctx);
-  return graph_read(ctx, call, yaml_read(&ctx->allocator, name, text, nbytes, folder, &ctx->diagnostics));
+  return ng_graph_read_with(ctx, name, text, nbytes, folder, &(ng_read_options){0});
 }
 
 void ng_graph_free(ng_graph *g) {

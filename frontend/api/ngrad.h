@@ -156,6 +156,10 @@ typedef enum ng_type {
   NG_F8_E5M2,
   NG_S4, /* two elements a byte, the first in the low half; an odd count leaves the last high half unchanged */
   NG_U4,
+  NG_S16,
+  NG_U16,
+  NG_U32,
+  NG_U64,
   NG_TYPE_COUNT
 } ng_type;
 
@@ -192,6 +196,8 @@ typedef struct ng_read_options {
 } ng_read_options;
 NG_API ng_graph *ng_graph_read_file_with(ng_context *ctx, const char *path, const ng_read_options *options);
 NG_API ng_graph *ng_graph_read(ng_context *ctx, const char *name, const char *text, size_t nbytes, const char *folder);
+NG_API ng_graph *ng_graph_read_with(ng_context *ctx, const char *name, const char *text, size_t nbytes,
+                                    const char *folder, const ng_read_options *options);
 NG_API void ng_graph_free(ng_graph *g);
 
 NG_API const char *ng_graph_name(const ng_graph *g);
@@ -630,8 +636,8 @@ typedef struct ng_difference {
 
 /* actual and expected may differ in type but not in shape (NG_WRONG after a message). Infinities of one sign are equal;
    a NaN or an infinity is infinitely far from everything else. tolerance < 0: the default of actual's type: f64 1e-12,
-   f32 1e-5, f16 2e-3, bf16 1.6e-2, 0 for s64, s32 and booleans; types of 8 and 4 bits may differ by a unit in the last
-   place. NG_DIFFERENT: outside the tolerance. */
+   f32 1e-5, f16 2e-3, bf16 1.6e-2, 0 for integers of 32 and 64 bits and booleans; types of 16, 8 and 4 bits may differ
+   by a unit in the last place. NG_DIFFERENT: outside the tolerance. */
 NG_API ng_status ng_tensor_compare(ng_context *ctx, const ng_tensor *actual, const ng_tensor *expected,
                                    double tolerance, ng_difference *out);
 

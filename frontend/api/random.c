@@ -29,18 +29,15 @@ static double uniform(uint64_t word, double least, double beyond) {
 // The standard deviation of random values. Integers need a wider range than the normal's.
 static double deviation_of(Type type) {
   switch (type) {
-  case TYPE_U8:
-  case TYPE_S8:
-  case TYPE_S32:
-  case TYPE_S64: return 32;
   case TYPE_U4:
   case TYPE_S4: return 3;
-  default: return 1;
+  default: return TYPES_INTEGER & TYPE_BIT(type) ? 32 : 1;
   }
 }
 
 Distribution distribution_any(Type type) {
-  return (Distribution){.range = RANGE_ANY, .factor = 1, .centre = type == TYPE_U8 ? 128 : type == TYPE_U4 ? 8 : 0};
+  const bool is_unsigned = TYPES_INTEGER & TYPE_BIT(type) && type_least(type) == 0;
+  return (Distribution){.range = RANGE_ANY, .factor = 1, .centre = is_unsigned ? 128 : type == TYPE_U4 ? 8 : 0};
 }
 
 // Adapts quantised numbers so that Dequantize gives them a variance of at most 1, with its zero point as mean.

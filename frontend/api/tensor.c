@@ -13,7 +13,9 @@ static_assert((int)NG_F64 == (int)TYPE_F64 && (int)NG_F32 == (int)TYPE_F32 && (i
                   (int)NG_BF16 == (int)TYPE_BF16 && (int)NG_S64 == (int)TYPE_S64 && (int)NG_S32 == (int)TYPE_S32 &&
                   (int)NG_S8 == (int)TYPE_S8 && (int)NG_U8 == (int)TYPE_U8 && (int)NG_BOOLEAN == (int)TYPE_BOOLEAN &&
                   (int)NG_F8_E4M3 == (int)TYPE_F8_E4M3 && (int)NG_F8_E5M2 == (int)TYPE_F8_E5M2 &&
-                  (int)NG_S4 == (int)TYPE_S4 && (int)NG_U4 == (int)TYPE_U4 && (int)NG_TYPE_COUNT == (int)TYPE_COUNT,
+                  (int)NG_S4 == (int)TYPE_S4 && (int)NG_U4 == (int)TYPE_U4 && (int)NG_S16 == (int)TYPE_S16 &&
+                  (int)NG_U16 == (int)TYPE_U16 && (int)NG_U32 == (int)TYPE_U32 && (int)NG_U64 == (int)TYPE_U64 &&
+                  (int)NG_TYPE_COUNT == (int)TYPE_COUNT,
               "the API's types are the graph's");
 
 static bool is_type(ng_type type) {

@@ -1,6 +1,7 @@
 // Parses the command line: --name value, --name=value, -o value. "--" ends the options, and "-" is an operand.
 #include "frontend/cli/options.h"
 
+#include "frontend/cli/help.h"
 #include "frontend/cli/session.h"
 
 #include <errno.h>
@@ -560,6 +561,7 @@ void settings_free(Settings *s) {
 }
 
 static void print_options(const Verb *verb) {
+  enum { behind_option = 25 };
   printf("\noptions:\n");
   for (const Option *o = options; o < options + NOPTIONS; o++) {
     if (!(o->bit & (verb->options | OPTION_ANY))) continue;
@@ -567,7 +569,8 @@ static void print_options(const Verb *verb) {
     const char *argument = o->argument ? o->argument : "", *space = o->argument ? " " : "";
     if (o->letter) snprintf(left, sizeof left, "-%c, --%s%s%s", o->letter, o->name, space, argument);
     else snprintf(left, sizeof left, "    --%s%s%s", o->name, space, argument);
-    printf("  %-22s %s\n", left, o->help);
+    const int column = printf("  %-22s ", left);
+    help_print_wrapped(stdout, o->help, (size_t)column, behind_option);
   }
 }
 
@@ -575,9 +578,9 @@ void verb_print_help(const Verb *verb) {
   static const char *const meanings[] = {
       "done", "the graph or its data is wrong", "wrong usage", "a comparison failed", "the C compiler failed",
   };
-  printf("usage: ngrad %s [OPTION...]%s%s\n\n%s\n", verb->name, *verb->operands ? " " : "", verb->operands,
-         verb->summary);
-  if (verb->details) printf("\n%s", verb->details);
+  printf("usage: ngrad %s [OPTION...]%s%s\n\n", verb->name, *verb->operands ? " " : "", verb->operands);
+  help_print_wrapped(stdout, verb->summary, 0, 0);
+  if (verb->details) fputc('\n', stdout), help_print_wrapped(stdout, verb->details, 0, 0);
   print_options(verb);
   printf("\nexit status:\n");
   for (unsigned i = 0; i < sizeof meanings / sizeof *meanings; i++)

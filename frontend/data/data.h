@@ -7,7 +7,7 @@
 // Any file can be a text, whose bytes are the samples.
 //
 // idx: two zero bytes, a type (8 u8, 9 s8, 11 s16, 12 s32, 13 f32, 14 f64), the rank, each extent as 32 bits, then the
-// elements, row-major; all big-endian. s16 becomes s32, because tensors have no s16.
+// elements, row-major; all big-endian. s16 becomes s32.
 #ifndef NGRAD_FRONTEND_DATA_DATA_H
 #define NGRAD_FRONTEND_DATA_DATA_H
 

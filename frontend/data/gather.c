@@ -6,8 +6,9 @@
 // The type's integers are from -2^bits (if signed) to 2^bits.
 static int integer_bits(Type type) {
   static const signed char bits[TYPE_COUNT] = {
-      [TYPE_F64] = 53, [TYPE_F32] = 24, [TYPE_F16] = 11, [TYPE_BF16] = 8,   [TYPE_S64] = 63,
-      [TYPE_S32] = 31, [TYPE_S8] = 7,   [TYPE_U8] = 8,   [TYPE_BOOLEAN] = 1};
+      [TYPE_F64] = 53, [TYPE_F32] = 24, [TYPE_F16] = 11, [TYPE_BF16] = 8,    [TYPE_S64] = 63,
+      [TYPE_S32] = 31, [TYPE_S8] = 7,   [TYPE_U8] = 8,   [TYPE_BOOLEAN] = 1, [TYPE_S16] = 15,
+      [TYPE_U64] = 64, [TYPE_U32] = 32, [TYPE_U16] = 16};
   return bits[type];
 }
 
@@ -16,7 +17,7 @@ bool data_type_fits(Type from, Type to) {
   if (to == TYPE_BOOLEAN || type_is_packed(from) || type_is_packed(to) || !integer_bits(from) || !integer_bits(to))
     return false;
   if (type_is_float(from)) return type_widens(from, to) || to == TYPE_BF16;
-  if ((to == TYPE_U8) && from != TYPE_BOOLEAN) return false; // a boolean has no sign
+  if (type_least(from) < 0 && type_least(to) == 0) return false; // it may be negative
   return integer_bits(from) <= integer_bits(to);
 }
 

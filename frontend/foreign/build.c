@@ -136,7 +136,7 @@ bool build_folded(Builder *b, Node *node) {
 
 Value *build_choose(Builder *b, Value *condition, Value *a, Value *c) {
   const Type type = a ? a->type : TYPE_NONE;
-  const bool is_narrow = a && !(TYPE_BIT(type) & TYPES_ARITHMETIC);
+  const bool is_narrow = a && !(TYPE_BIT(type) & TYPES_COMPARED);
   Value *const inputs[] = {condition, is_narrow ? build_cast(b, a, TYPE_S32) : a,
                            is_narrow ? build_cast(b, c, TYPE_S32) : c};
   return build_cast(b, build_one(b, build_node(b, OP_Select, 3, inputs)), type);

@@ -57,9 +57,10 @@ bool ngraph_read_type(Ngraph *x, const Yaml *y, Type *type) {
   static const struct {
     const char *name;
     Type type;
-  } rows[] = {{"float", TYPE_F32},     {"double", TYPE_F64},  {"float16", TYPE_F16},
-              {"bfloat16", TYPE_BF16}, {"int64_t", TYPE_S64}, {"int32_t", TYPE_S32},
-              {"int8_t", TYPE_S8},     {"uint8_t", TYPE_U8},  {"char", TYPE_BOOLEAN}};
+  } rows[] = {{"float", TYPE_F32},    {"double", TYPE_F64},   {"float16", TYPE_F16},  {"bfloat16", TYPE_BF16},
+              {"int64_t", TYPE_S64},  {"int32_t", TYPE_S32},  {"int16_t", TYPE_S16},  {"int8_t", TYPE_S8},
+              {"uint64_t", TYPE_U64}, {"uint32_t", TYPE_U32}, {"uint16_t", TYPE_U16}, {"uint8_t", TYPE_U8},
+              {"char", TYPE_BOOLEAN}};
   char found[DESCRIPTION_BYTES];
   const Yaml *name = y->kind == YAML_MAP ? ngraph_find(y, "c_type_string") : y;
   for (size_t i = 0; name && name->kind == YAML_SCALAR && i < sizeof rows / sizeof *rows; i++) {

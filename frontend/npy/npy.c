@@ -146,8 +146,9 @@ static const struct {
   const char *code;
   Type type;
 } codes[] = {
-    {"f8", TYPE_F64}, {"f4", TYPE_F32}, {"f2", TYPE_F16}, {"u2", TYPE_BF16},    {"V2", TYPE_BF16},    {"i8", TYPE_S64},
-    {"i4", TYPE_S32}, {"i1", TYPE_S8},  {"u1", TYPE_U8},  {"b1", TYPE_BOOLEAN}, {"V1", TYPE_F8_E4M3},
+    {"f8", TYPE_F64}, {"f4", TYPE_F32}, {"f2", TYPE_F16},     {"V2", TYPE_BF16},    {"i8", TYPE_S64},
+    {"i4", TYPE_S32}, {"i2", TYPE_S16}, {"i1", TYPE_S8},      {"u8", TYPE_U64},     {"u4", TYPE_U32},
+    {"u2", TYPE_U16}, {"u1", TYPE_U8},  {"b1", TYPE_BOOLEAN}, {"V1", TYPE_F8_E4M3},
 };
 enum { NCODES = sizeof codes / sizeof *codes };
 
@@ -172,7 +173,7 @@ static bool parse_descr(Parser *p, Header *header) {
     header->nbytes_each = type_nbytes(header->type);
     return true;
   }
-  return fail(p->in, "holds type \"%s\", expected f8, f4, f2, u2, V2, i8, i4, i1, u1 or b1", header->descr);
+  return fail(p->in, "holds type \"%s\", expected f8, f4, f2, V2, i8, i4, i2, i1, u8, u4, u2, u1 or b1", header->descr);
 }
 
 static bool parse_entry(Parser *p, Header *header, unsigned *seen) {
@@ -270,7 +271,8 @@ const char *npy_conversion_hint(Type wanted) {
       [TYPE_F64] = HINT("float64"),  [TYPE_F32] = HINT("float32"), [TYPE_F16] = HINT("float16"),
       [TYPE_BF16] = HINT("float32"), [TYPE_S64] = HINT("int64"),   [TYPE_S32] = HINT("int32"),
       [TYPE_S8] = HINT("int8"),      [TYPE_U8] = HINT("uint8"),    [TYPE_BOOLEAN] = HINT("bool"),
-      [TYPE_S4] = HINT("int8"),      [TYPE_U4] = HINT("uint8")};
+      [TYPE_S16] = HINT("int16"),    [TYPE_U64] = HINT("uint64"),  [TYPE_U32] = HINT("uint32"),
+      [TYPE_U16] = HINT("uint16"),   [TYPE_S4] = HINT("int8"),     [TYPE_U4] = HINT("uint8")};
 #undef HINT
   return hints[wanted] ? hints[wanted] : "";
 }
@@ -349,6 +351,7 @@ static bool read_tensor(Input *in, Type type, const Shape *shape, Tensor *out, c
   *out = (Tensor){0};
   if (!read_header(in, &header, allocator) || !check_length(in, &header)) return false;
   if (header.type == TYPE_F8_E4M3 && type == TYPE_F8_E5M2) header.type = type; // both are V1
+  if (header.type == TYPE_U16 && type == TYPE_BF16) header.type = type;        // its bits
   if (!type_fits(type, header.type) || !npy_shape_fits(shape, &header.shape))
     return fail(in, "expected %s, found %s%s", describe(type, shape, wanted),
                 describe(header.type, &header.shape, found),

@@ -13,7 +13,8 @@ static const char *type_code(Type type) {
   static const char *const codes[TYPE_COUNT] = {
       [TYPE_F64] = "f8",     [TYPE_F32] = "f4", [TYPE_F16] = "f2", [TYPE_BF16] = "f4",    [TYPE_S64] = "i8",
       [TYPE_S32] = "i4",     [TYPE_S8] = "i1",  [TYPE_U8] = "u1",  [TYPE_BOOLEAN] = "b1", [TYPE_F8_E4M3] = "V1",
-      [TYPE_F8_E5M2] = "V1", [TYPE_S4] = "i1",  [TYPE_U4] = "u1"};
+      [TYPE_F8_E5M2] = "V1", [TYPE_S4] = "i1",  [TYPE_U4] = "u1",  [TYPE_S16] = "i2",     [TYPE_U64] = "u8",
+      [TYPE_U32] = "u4",     [TYPE_U16] = "u2"};
   return codes[type];
 }
 

@@ -1,5 +1,5 @@
-// Operators along an axis: sums up to each element, the best elements, and triangles. Parts of an axis are compared or
-// added by all pairs of their elements; a long axis is cut into parts.
+// Operators along an axis: sums up to each element, the best elements, sorts, and triangles. Parts of an axis are
+// compared or added by all pairs of their elements; a long axis is cut into parts, or sorted in n log(n)^2.
 #include "frontend/onnx/translation.h"
 
 #include <math.h>
@@ -7,7 +7,9 @@
 enum {
   MOST_PAIRS = 1 << 28, // of elements of an axis
   PART = 16,            // elements that are added by pairs
-  FEW = 128             // elements that are ordered by pairs
+  BLOCK = 32,           // the same, before blocks are merged
+  FEW = 128,            // elements that are ordered by pairs
+  MOST_ORDERED = 1024   // the same, if nearly all of them are wanted
 };
 
 static Extent extent(const Value *v, int axis) {
@@ -109,7 +111,7 @@ bool onnx_cumulative(Onnx *x) {
   const bool is_half = TYPE_BIT(type) & (TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_BF16));
   const Type wide = is_half ? TYPE_F32 : type_is_float(type) ? type : TYPE_F64;
   Value *sum = running(x, &r, build_cast(b, around(x, v, axis), wide), onnx_int(x, "exclusive", 0) != 0);
-  if (!type_is_float(type)) sum = build_cast(b, sum, TYPE_S64); // they wrap around
+  if (!type_is_float(type)) sum = onnx_to_wrap(x, sum, type);
   return sum && onnx_out(x, 0, build_cast(b, onnx_reshape_extents(x, sum, &v->shape), type));
 }
 
@@ -157,6 +159,129 @@ static Value *ascending(Onnx *x, Value *v) {
   return v ? inverse(x, sum_over(x, build_cast(b, is_less, TYPE_F32), 2), v, extent(v, 1).value) : NULL;
 }
 
+static Value *order_by_pairs(Onnx *x, Value *v, bool is_descending) {
+  return v ? inverse(x, ranks(x, v, is_descending), NULL, extent(v, 1).value) : NULL;
+}
+
+// Sorts: blocks by all pairs of their elements, then pairs of sorted blocks, whose elements find their places in the
+// other block by bisection.
+
+static Value *whole(Onnx *x, double number) {
+  return build_number(&x->build, TYPE_S64, NULL, number);
+}
+
+static Value *plus(Onnx *x, Value *a, Value *b) {
+  return build_binary(&x->build, OP_Add, a, b);
+}
+
+static Value *is_before(Onnx *x, const OnnxSearch *s, Value *place) {
+  Builder *b = &x->build;
+  Value *other = build_gather(b, s->keys, place, 0);
+  Value *greater = s->is_descending ? other : s->own, *lesser = s->is_descending ? s->own : other;
+  Value *is_as_good = is_at_least(x, greater, lesser);
+  if (!s->counts_equal) return is_as_good;
+  Value *is_better = build_unary(b, OP_LogicalNot, is_at_least(x, lesser, greater));
+  return build_binary(b, OP_LogicalOr, is_better, build_binary(b, OP_LogicalAnd, s->counts_equal, is_as_good));
+}
+
+// By steps of length / 2, ..., 2, 1 and 1.
+Value *onnx_count_before(Onnx *x, const OnnxSearch *s, int64_t length) {
+  Builder *b = &x->build;
+  Value *place = s->base;
+  for (int64_t left = length; left && place; left /= 2) {
+    const int64_t step = left > 1 ? left / 2 : 1;
+    Value *is_it = is_before(x, s, step > 1 ? plus(x, place, whole(x, (double)step - 1)) : place);
+    place = build_choose(b, is_it, plus(x, place, whole(x, (double)step)), place);
+  }
+  return build_binary(b, OP_Subtract, place, s->base);
+}
+
+// A sort of the rows of `keys`, [rows, n], where n is BLOCK times a power of two; orders are places in `flat`.
+typedef struct Sort {
+  Value *flat;
+  Extent rows;
+  int64_t n;
+  bool is_descending;
+} Sort;
+
+static Value *in_blocks(Onnx *x, const Sort *s, Value *v, int64_t count, int64_t length) {
+  const Extent shape[] = {s->rows, EXTENT(count), EXTENT(s->n / count / length), EXTENT(length)};
+  return v ? onnx_reshape_to(x, v, 4, shape) : NULL;
+}
+
+static Value *sort_blocks(Onnx *x, const Sort *s) {
+  const int64_t count = s->n / BLOCK;
+  Value *blocks = in_blocks(x, s, s->flat, count, 1); // [rows, count, BLOCK, 1]
+  if (!blocks) return NULL;
+  const Extent all[] = {onnx_product(x, blocks, 0, 2), EXTENT(BLOCK), EXTENT(1)};
+  Value *index = order_by_pairs(x, onnx_reshape_to(x, blocks, 3, all), s->is_descending);
+  Value *base = plus(x, onnx_iota(x, s->rows, EXTENT(s->n), 3), onnx_iota(x, EXTENT(count), EXTENT(BLOCK), 2));
+  return onnx_flat(x, plus(x, base, in_blocks(x, s, index, count, 1)));
+}
+
+// Merges pairs of sorted blocks. Of equal elements, that of the first block comes first.
+static Value *merge(Onnx *x, const Sort *s, Value *order, int64_t length) {
+  Builder *b = &x->build;
+  const int64_t npairs = s->n / length / 2;
+  const Shape sides = {.rank = 2, .extent = {EXTENT(2), EXTENT(1)}};
+  Constant *distance, *is_second;
+  Value *to_other = build_constant(b, TYPE_S64, &sides, &distance),
+        *counts_equal = build_constant(b, TYPE_BOOLEAN, &sides, &is_second);
+  Value *sorted = build_gather(b, s->flat, order, 0);
+  if (!to_other || !counts_equal || !sorted) return NULL;
+  ((int64_t *)distance->data)[0] = length;
+  ((int64_t *)distance->data)[1] = 0;
+  ((uint8_t *)is_second->data)[0] = 0;
+  ((uint8_t *)is_second->data)[1] = 1;
+  Value *pair = plus(x, onnx_iota(x, s->rows, EXTENT(s->n), 3), onnx_iota(x, EXTENT(npairs), EXTENT(2 * length), 2));
+  const OnnxSearch search = {sorted, plus(x, pair, to_other), in_blocks(x, s, sorted, npairs, length), counts_equal,
+                             s->is_descending};
+  Value *place =
+      plus(x, plus(x, pair, onnx_iota(x, EXTENT(length), EXTENT(1), 0)), onnx_count_before(x, &search, length));
+  Value *merged = onnx_scatter(x, onnx_flat(x, place), build_cast(b, order, TYPE_F64), &order->shape);
+  return build_cast(b, merged, TYPE_S64);
+}
+
+Value *onnx_lengthened(Onnx *x, Value *v, int64_t n, bool is_descending) {
+  Builder *b = &x->build;
+  const int rank = v->shape.rank;
+  const int64_t own = v->shape.extent[1].value;
+  const double most = type_is_float(v->type) ? (double)NAN : (double)INFINITY; // NaN is above infinity
+  if (own == n) return v;
+  Value *is_own = build_binary(b, OP_Less, onnx_iota(x, EXTENT(n), EXTENT(1), rank - 2), whole(x, (double)own));
+  return build_choose(b, is_own,
+                      build_pad(b, v, (int64_t[MAX_RANK]){0}, (int64_t[MAX_RANK]){0, n - own}, (size_t)rank, 0),
+                      build_like(b, v, is_descending ? -(double)INFINITY : most));
+}
+
+Value *onnx_sort(Onnx *x, Value *v, bool is_descending) {
+  Builder *b = &x->build;
+  if (!v) return NULL;
+  const int64_t own = v->shape.extent[1].value;
+  Sort s = {.rows = v->shape.extent[0], .n = BLOCK, .is_descending = is_descending};
+  while (s.n < own) s.n *= 2;
+  s.flat = onnx_flat(x, onnx_lengthened(x, v, s.n, is_descending));
+  Value *order = s.flat ? sort_blocks(x, &s) : NULL;
+  for (int64_t length = BLOCK; order && length < s.n; length *= 2) order = merge(x, &s, order, length);
+  order = order ? onnx_reshape_to(x, order, 2, (const Extent[]){s.rows, EXTENT(s.n)}) : NULL;
+  order = build_binary(b, OP_Subtract, order, onnx_iota(x, s.rows, EXTENT(s.n), 1));
+  return order && own < s.n ? build_slice(b, order, 1, 0, own) : order;
+}
+
+// The first k of the sorted elements of [before, n, behind].
+static Value *sorted(Onnx *x, Value *v, int64_t k, bool is_largest) {
+  static const int64_t order[] = {0, 2, 1};
+  Builder *b = &x->build;
+  const Extent rows = onnx_product(x, v, 0, 1), behind = extent(v, 2);
+  v = build_transpose(b, v, order, 3);
+  if (!v) return NULL;
+  Value *index =
+      onnx_sort(x, onnx_reshape_to(x, v, 2, (const Extent[]){onnx_product(x, v, 0, 2), extent(v, 2)}), is_largest);
+  index = index ? build_slice(b, index, 1, 0, k) : NULL;
+  index = index ? onnx_reshape_to(x, index, 3, (const Extent[]){rows, behind, EXTENT(k)}) : NULL;
+  return index ? build_transpose(b, index, order, 3) : NULL;
+}
+
 // The best element of each part of [before, count, length, behind]: NaN, of the smallest elements only if there is no
 // other.
 static Value *best_of_parts(Onnx *x, Value *v, bool is_largest) {
@@ -170,18 +295,6 @@ static Value *best_of_parts(Onnx *x, Value *v, bool is_largest) {
                       build_reduce(b, OP_ReduceMin, least, &axis, 1, false), build_like(b, v, (double)NAN));
 }
 
-// [before, n, behind] with elements behind that are no better than any.
-static Value *lengthened(Onnx *x, Value *v, int64_t n, bool is_largest) {
-  Builder *b = &x->build;
-  const int64_t own = extent(v, 1).value;
-  if (own == n) return v;
-  const double worst = is_largest ? -(double)INFINITY : (double)NAN;
-  Value *is_own =
-      build_binary(b, OP_Less, onnx_iota(x, EXTENT(n), EXTENT(1), 1), build_number(b, TYPE_S64, NULL, (double)own));
-  return build_choose(b, is_own, build_pad(b, v, (int64_t[3]){0}, (int64_t[]){0, n - own, 0}, 3, 0),
-                      build_like(b, v, worst));
-}
-
 // The indices of the k best elements of [before, n, behind], the best one first. Of a long axis, they are in the k
 // parts with the best elements: each of the k elements before an element of another part is better, or is as good and
 // comes first.
@@ -189,11 +302,13 @@ static Value *best(Onnx *x, Value *v, int64_t k, bool is_largest) {
   Builder *b = &x->build;
   if (!v) return NULL;
   const int64_t n = extent(v, 1).value;
-  if (n <= FEW || k < 1 || n <= 2 * k || v->type == TYPE_S64) // maxima of s64 are computed in f64
-    return inverse(x, ranks(x, v, is_largest), NULL, k);
+  // The maxima of parts of s64 would be computed in f64, and many parts are sorted themselves.
+  const bool are_parts = n > 2 * k && k <= MOST_ORDERED / 2 && v->type != TYPE_S64;
+  if (n <= FEW || k < 1 || (!are_parts && n <= MOST_ORDERED)) return inverse(x, ranks(x, v, is_largest), NULL, k);
+  if (!are_parts) return sorted(x, v, k, is_largest);
   const int64_t root = (int64_t)sqrt((double)n / (double)k), length = root > 2 ? root : 2,
                 count = (n + length - 1) / length;
-  v = lengthened(x, v, count * length, is_largest);
+  v = onnx_lengthened(x, v, count * length, is_largest);
   Value *parts = best(x, best_of_parts(x, in_parts(x, v, count, length, 0), is_largest), k, is_largest);
   Value *first = build_binary(b, OP_Multiply, ascending(x, parts), build_number(b, TYPE_S64, NULL, (double)length));
   Value *index = build_binary(b, OP_Add, beside(x, first, false), onnx_iota(x, EXTENT(length), EXTENT(1), 1));
@@ -210,9 +325,12 @@ bool onnx_top_k(Onnx *x) {
   int axis;
   if (!v || (x->opset >= 10 && !onnx_number(x, onnx_in(x, 1), &given))) return false;
   if (!onnx_axis(x, onnx_int(x, "axis", -1), v->shape.rank, &axis) || !onnx_has_number(x, v, axis)) return false;
+  for (int i = 0; i < v->shape.rank; i++) // others may have names
+    if (extent_is_unknown(extent(v, i))) return onnx_has_number(x, v, i);
   const int64_t n = extent(v, axis).value, k = type_integer(given);
   if (k < 0 || k > n) return build_error(b, "k: expected 0 to %lld", (long long)n);
-  Value *key = type_is_float(v->type) || v->type == TYPE_S64 ? v : build_cast(b, v, TYPE_F64);
+  const bool is_wide = TYPES_64_BITS & TYPE_BIT(v->type);
+  Value *key = is_wide ? onnx_ordered(x, v) : type_is_float(v->type) ? v : build_cast(b, v, TYPE_F64);
   Value *indices = best(x, around(x, key, axis), k, onnx_int(x, "largest", 1) != 0);
   Shape shape = v->shape;
   shape.extent[axis] = EXTENT(k);

@@ -1,5 +1,6 @@
 // Elementwise operators that need more than a node of the graph's operator.
 #include "frontend/onnx/translation.h"
+#include "frontend/onnx/writer.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,15 +44,23 @@ bool onnx_cast_node(Onnx *x) {
   return onnx_out(x, 0, convert(x, onnx_in(x, 0), type));
 }
 
+// The bits of integers or booleans as integers of as many bits, for which a cast keeps them.
+bool onnx_bit_cast(Onnx *x) {
+  Value *v = onnx_in(x, 0);
+  const uint64_t number = (uint64_t)onnx_int(x, "to", 0);
+  const Type type = onnx_type(number);
+  if (!v) return false;
+  const bool are_integers =
+      TYPES_INTEGER & TYPE_BIT(type) && (TYPES_INTEGER | TYPE_BIT(TYPE_BOOLEAN)) & TYPE_BIT(v->type);
+  if (type != v->type && (!are_integers || type_nbytes(type) != type_nbytes(v->type)))
+    return build_error(&x->build, "bits of %s as %s are not supported", onnx_type_name(onnx_type_number(v->type)),
+                       onnx_type_name(number));
+  return onnx_out(x, 0, build_cast(&x->build, v, type));
+}
+
 bool onnx_cast_like(Onnx *x) {
   const Value *like = onnx_in(x, 1);
   return like && onnx_out(x, 0, convert(x, onnx_in(x, 0), like->type));
-}
-
-// 8-bit integers and booleans as s32, for operators without narrower integers.
-static Value *wide(Onnx *x, Value *v) {
-  const TypeSet narrow = TYPES_BYTE | TYPE_BIT(TYPE_BOOLEAN);
-  return v && TYPE_BIT(v->type) & narrow ? build_cast(&x->build, v, TYPE_S32) : v;
 }
 
 static bool is_one_number(const Value *v) {
@@ -69,20 +78,19 @@ static Value *extreme_of(Onnx *x, OperatorId id, Value *first, Value *second) {
   return build_choose(b, build_binary(b, OP_Equal, first, first), v, first);
 }
 
-// Operators with any number of inputs. 8-bit integers are compared as s32, but added in their own type, because sums
-// wrap around.
+// Operators with any number of inputs.
 static Value *combine_all(Onnx *x, OperatorId id) {
   const bool is_extreme = id == OP_Maximum || id == OP_Minimum;
-  Value *v = onnx_in(x, 0);
+  Value *v = is_extreme ? onnx_ordered(x, onnx_in(x, 0)) : onnx_in(x, 0);
   for (size_t i = 1; v && i < x->node->ninputs; i++)
-    v = is_extreme ? extreme_of(x, id, wide(x, v), wide(x, onnx_in(x, i)))
+    v = is_extreme ? extreme_of(x, id, v, onnx_ordered(x, onnx_in(x, i)))
                    : build_binary(&x->build, id, v, onnx_in(x, i));
   return v;
 }
 
 bool onnx_fold_left(Onnx *x) {
   if (!onnx_in(x, 0)) return build_error(&x->build, "expected an input");
-  return onnx_out(x, 0, build_cast(&x->build, combine_all(x, x->row->op), onnx_in(x, 0)->type));
+  return onnx_out(x, 0, onnx_from_ordered(x, combine_all(x, x->row->op), onnx_in(x, 0)->type));
 }
 
 bool onnx_mean(Onnx *x) {
@@ -97,18 +105,25 @@ bool onnx_clip(Onnx *x) {
   Builder *b = &x->build;
   Value *v = onnx_in(x, 0);
   if (!v) return false;
-  const Type type = v->type;
+  const Value *given = v;
+  v = onnx_ordered(x, v);
   for (size_t i = 1; i <= 2; i++) {
     const char *name = i == 1 ? "min" : "max";
-    Value *bound = x->opset >= 11 ? onnx_in(x, i) : onnx_has(x, name) ? build_like(b, v, onnx_float(x, name, 0)) : NULL;
-    if (bound) v = build_binary(b, i == 1 ? OP_Maximum : OP_Minimum, wide(x, bound), wide(x, v));
+    Value *bound = x->opset >= 11      ? onnx_in(x, i)
+                   : onnx_has(x, name) ? build_like(b, given, onnx_float(x, name, 0))
+                                       : NULL;
+    if (bound) v = build_binary(b, i == 1 ? OP_Maximum : OP_Minimum, onnx_ordered(x, bound), v);
     if (!v) return false;
   }
-  return onnx_out(x, 0, build_cast(b, v, type));
+  return onnx_out(x, 0, onnx_from_ordered(x, v, given->type));
+}
+
+static Value *compared(Onnx *x, Value *v) {
+  return v && !(TYPES_COMPARED & TYPE_BIT(v->type)) ? onnx_wide(x, v) : v;
 }
 
 bool onnx_compare(Onnx *x) {
-  return onnx_out(x, 0, build_binary(&x->build, x->row->op, wide(x, onnx_in(x, 0)), wide(x, onnx_in(x, 1))));
+  return onnx_out(x, 0, build_binary(&x->build, x->row->op, compared(x, onnx_in(x, 0)), compared(x, onnx_in(x, 1))));
 }
 
 bool onnx_xor(Onnx *x) {
@@ -133,8 +148,8 @@ bool onnx_old_binary(Onnx *x) {
     return onnx_divide(x);
   }
   if (x->row->op == OP_Equal || x->row->op == OP_NotEqual || x->row->op == OP_Less || x->row->op == OP_Greater) {
-    a = wide(x, a);
-    b = wide(x, b);
+    a = compared(x, a);
+    b = compared(x, b);
   }
   return onnx_out(x, 0, build_binary(&x->build, x->row->op, a, b));
 }
@@ -146,7 +161,7 @@ bool onnx_pow(Onnx *x) {
   Value *power = build_binary(&x->build, OP_Power, build_cast(&x->build, a, type), build_cast(&x->build, b, type));
   // Integer bases with float exponents: the power is rounded towards zero.
   if (!type_is_float(a->type) && type_is_float(b->type)) power = build_truncate(&x->build, power);
-  if (!type_is_float(a->type)) power = build_cast(&x->build, power, TYPE_S64); // and wraps around
+  if (!type_is_float(a->type)) power = onnx_to_wrap(x, power, a->type);
   return onnx_out(x, 0, build_cast(&x->build, power, a->type));
 }
 
@@ -169,10 +184,10 @@ FUNCTION(tan)
 
 bool onnx_sign(Onnx *x) {
   Builder *b = &x->build;
-  Value *given = onnx_in(x, 0), *v = wide(x, given);
+  Value *given = onnx_in(x, 0), *v = onnx_wide(x, given);
   if (!v) return false;
-  Value *zero = build_like(b, v, 0), *above = build_cast(b, build_binary(b, OP_Greater, v, zero), v->type),
-        *below = build_cast(b, build_binary(b, OP_Less, v, zero), v->type);
+  Value *zero = build_like(b, given, 0), *above = build_cast(b, build_binary(b, OP_Greater, given, zero), v->type),
+        *below = build_cast(b, build_binary(b, OP_Less, given, zero), v->type);
   Value *sign = build_binary(b, OP_Subtract, above, below);
   if (type_is_float(v->type)) sign = build_choose(b, build_binary(b, OP_Equal, v, v), sign, v); // NaN stays NaN
   return onnx_out(x, 0, build_cast(b, sign, given->type));

@@ -38,7 +38,10 @@ static Term apply(Expansion *f, const char *op, Term *arguments, size_t count) {
   for (size_t i = count < first + 2 ? count : first + 2; i-- > first;)
     if (arguments[i].kind == TERM_VALUE && (i > first || arguments[i].written.type != TYPE_BOOLEAN))
       t.written.type = arguments[i].written.type;
-  for (size_t i = 0; i < count; i++) t.written.arguments[i] = write_term(f, &arguments[i], t.written.type, NULL);
+  for (size_t i = 0; i < count; i++) {
+    const Type type = i < first ? TYPE_BOOLEAN : t.written.type; // a condition may have become a number
+    t.written.arguments[i] = write_term(f, &arguments[i], type, NULL);
+  }
   return t;
 }
 

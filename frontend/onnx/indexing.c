@@ -6,10 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-  MOST_PAIRS = 1 << 24, // of rows and updates
-  MOST_STORED = 1 << 16 // indices that are a constant
-};
+enum { MOST_STORED = 1 << 16 }; // indices that are a constant
 
 static Extent extent(const Value *v, int axis) {
   return v->shape.extent[axis];
@@ -69,8 +66,7 @@ Value *onnx_iota(Onnx *x, Extent n, Extent step, int behind) {
   return extent_is_literal(step) ? v : times(x, v, step);
 }
 
-// The positions in the flat data for indices along an axis; indices have as many axes as the data.
-static Value *places_along(Onnx *x, const Value *data, Value *indices, int axis) {
+Value *onnx_places_along(Onnx *x, const Value *data, Value *indices, int axis) {
   const int rank = data->shape.rank;
   if (indices->shape.rank != rank) return build_error(&x->build, "expected indices of %d axes", rank), NULL;
   Value *place = times(x, from_start(x, indices, extent(data, axis)), onnx_product(x, data, axis + 1, rank));
@@ -106,7 +102,7 @@ static bool take_data(Onnx *x, Value **data, Value **indices) {
 }
 
 Value *onnx_gather_along(Onnx *x, Value *data, Value *indices, int axis) {
-  return build_gather(&x->build, onnx_flat(x, data), places_along(x, data, indices, axis), 0);
+  return build_gather(&x->build, onnx_flat(x, data), onnx_places_along(x, data, indices, axis), 0);
 }
 
 bool onnx_gather_elements(Onnx *x) {
@@ -116,10 +112,7 @@ bool onnx_gather_elements(Onnx *x) {
   return onnx_out(x, 0, onnx_gather_along(x, data, indices, axis));
 }
 
-// The positions of rows in data, viewed as [number of rows, ...]. The coordinates of a row are in the last axis of
-// indices, and index the axes behind the nbatch axes that data and indices share. *nrow_axes: how many axes of data a
-// position replaces.
-static Value *places_of_rows(Onnx *x, const Value *data, Value *indices, int64_t nbatch, int *nrow_axes) {
+Value *onnx_places_of_rows(Onnx *x, const Value *data, Value *indices, int64_t nbatch, int *nrow_axes) {
   Builder *b = &x->build;
   const int rank = data->shape.rank, last = indices->shape.rank - 1;
   if (last >= 0 && !onnx_has_number(x, indices, last)) return NULL;
@@ -141,8 +134,7 @@ static Value *places_of_rows(Onnx *x, const Value *data, Value *indices, int64_t
   return place;
 }
 
-// data as [rows, ...]
-static Value *as_rows(Onnx *x, Value *data, int nrow_axes) {
+Value *onnx_as_rows(Onnx *x, Value *data, int nrow_axes) {
   const int rank = data->shape.rank - nrow_axes;
   Extent shape[MAX_RANK + 1] = {onnx_product(x, data, 0, nrow_axes)};
   memcpy(shape + 1, data->shape.extent + nrow_axes, (size_t)rank * sizeof *shape);
@@ -153,8 +145,8 @@ bool onnx_gather_nd(Onnx *x) {
   Value *data, *indices;
   int nrow_axes = 0;
   if (!take_data(x, &data, &indices)) return false;
-  Value *places = places_of_rows(x, data, indices, onnx_int(x, "batch_dims", 0), &nrow_axes);
-  return places && onnx_out(x, 0, build_gather(&x->build, as_rows(x, data, nrow_axes), places, 0));
+  Value *places = onnx_places_of_rows(x, data, indices, onnx_int(x, "batch_dims", 0), &nrow_axes);
+  return places && onnx_out(x, 0, build_gather(&x->build, onnx_as_rows(x, data, nrow_axes), places, 0));
 }
 
 // Adds each update, [count, ...], to the row of zeros at its position.
@@ -165,87 +157,6 @@ Value *onnx_scatter(Onnx *x, Value *places, Value *updates, const Shape *rows) {
   if (!v) return NULL;
   v->shape = *rows;
   return build_finish(b, node) ? v : NULL;
-}
-
-// The maximum, minimum or product of each row and of the updates at its position, by all pairs of rows and updates.
-static Value *put_by_pairs(Onnx *x, OperatorId reduction, Value *rows, Value *places, Value *updates) {
-  Builder *b = &x->build;
-  const bool is_product = reduction == OP_ReduceProd, is_greatest = reduction == OP_ReduceMax;
-  const Type type = rows->type, wide = type_is_float(type) ? type : TYPE_F64;
-  const int rank = rows->shape.rank;
-  if (!onnx_has_number(x, rows, 0) || !onnx_has_number(x, places, 0)) return NULL;
-  const int64_t nrows = extent(rows, 0).value, count = extent(places, 0).value;
-  if ((count && nrows > MOST_PAIRS / count) || rank == MAX_RANK)
-    return build_error(b, "too many pairs of rows and updates, or more than %d axes", MAX_RANK - 1), NULL;
-  Extent apart[MAX_RANK] = {EXTENT(1)}, pairs[MAX_RANK] = {EXTENT(nrows), EXTENT(count)};
-  memcpy(apart + 1, updates->shape.extent, (size_t)rank * sizeof *apart);
-  for (int i = 2; i <= rank; i++) pairs[i] = EXTENT(1);
-  Value *is_there = build_binary(b, OP_Equal, onnx_iota(x, EXTENT(nrows), EXTENT(1), 1), places);
-  is_there = onnx_reshape_to(x, is_there, rank + 1, pairs);
-  Value *neutral = build_number(b, wide, NULL, is_product ? 1 : is_greatest ? -(double)INFINITY : (double)INFINITY);
-  Value *each = build_choose(b, is_there, onnx_reshape_to(x, build_cast(b, updates, wide), rank + 1, apart), neutral);
-  Value *all = build_reduce(b, reduction, each, (int64_t[]){1}, 1, false), *own = build_cast(b, rows, wide);
-  const OperatorId pair = is_product ? OP_Multiply : is_greatest ? OP_Maximum : OP_Minimum;
-  Value *result = build_binary(b, pair, own, all);
-  if (!result) return NULL;
-  if (!is_product) result = build_choose(b, build_binary(b, OP_Equal, own, own), result, own); // NaN stays NaN
-  return build_cast(b, type_is_float(type) || !is_product ? result : build_cast(b, result, TYPE_S64), type);
-}
-
-// Writes updates into rows at positions. Repeated positions are added, which ONNX leaves undefined except for
-// reductions.
-static Value *put(Onnx *x, Value *rows, Value *places, Value *updates) {
-  static const struct {
-    const char *name;
-    OperatorId reduction;
-  } reductions[] = {
-      {"none", OP_COUNT}, {"add", OP_ReduceSum}, {"max", OP_ReduceMax}, {"min", OP_ReduceMin}, {"mul", OP_ReduceProd}};
-  Builder *b = &x->build;
-  const Bytes reduction = onnx_text(x, "reduction");
-  size_t i = 0;
-  if (!rows || !places || !updates) return NULL;
-  while (reduction.count && i < 5 && !bytes_are(reduction, reductions[i].name)) i++;
-  if (i == 5) return build_error(b, "reduction: expected none, add, max, min or mul"), NULL;
-  if (i > 1) return put_by_pairs(x, reductions[i].reduction, rows, places, updates);
-  const Type type = rows->type, wide = type_is_float(type) ? type : TYPE_F64;
-  const Type exact = type_is_float(type) ? type : TYPE_S64; // in which integers wrap around
-  Value *sum = build_cast(b, onnx_scatter(x, places, build_cast(b, updates, wide), &rows->shape), exact);
-  if (!sum) return NULL;
-  if (bytes_are(reduction, "add")) return build_cast(b, build_binary(b, OP_Add, build_cast(b, rows, exact), sum), type);
-  const Shape marks = {.rank = 1, .extent = {rows->shape.extent[0]}};
-  Extent shape[MAX_RANK] = {extent(rows, 0)};
-  for (int axis = 1; axis < rows->shape.rank; axis++) shape[axis] = EXTENT(1);
-  // Numbers above 0, which are stored: a scatter adds stored rows only once each.
-  Value *counts = build_plus(b, build_cast(b, onnx_iota(x, extent(places, 0), EXTENT(1), 0), wide), 1);
-  Value *is_put = build_binary(b, OP_Greater, onnx_scatter(x, places, counts, &marks), build_number(b, wide, NULL, 0));
-  is_put = onnx_reshape_to(x, is_put, rows->shape.rank, shape);
-  return build_choose(b, is_put, build_cast(b, sum, type), rows);
-}
-
-static bool put_all(Onnx *x, const Value *data, Value *rows, Value *places, Value *updates) {
-  return onnx_out(x, 0, onnx_reshape_extents(x, put(x, rows, places, updates), &data->shape));
-}
-
-bool onnx_scatter_elements(Onnx *x) {
-  Value *data, *indices, *updates = onnx_in(x, 2);
-  int axis;
-  if (!updates || !take_data(x, &data, &indices)) return false;
-  if (!onnx_axis(x, onnx_int(x, "axis", 0), data->shape.rank, &axis)) return false;
-  Value *places = onnx_flat(x, places_along(x, data, indices, axis));
-  return put_all(x, data, onnx_flat(x, data), places, onnx_flat(x, updates));
-}
-
-bool onnx_scatter_nd(Onnx *x) {
-  Value *data, *indices, *updates = onnx_in(x, 2);
-  int nrow_axes = 0;
-  if (!updates || !take_data(x, &data, &indices)) return false;
-  Value *places = onnx_flat(x, places_of_rows(x, data, indices, 0, &nrow_axes)),
-        *rows = places ? as_rows(x, data, nrow_axes) : NULL;
-  if (!rows) return false;
-  Extent shape[MAX_RANK];
-  memcpy(shape, rows->shape.extent, sizeof shape);
-  shape[0] = extent(places, 0);
-  return put_all(x, data, rows, places, onnx_reshape_to(x, updates, rows->shape.rank, shape));
 }
 
 // Selects where a constant condition is true, along an axis or in the flat input.
@@ -284,7 +195,7 @@ bool onnx_reverse_sequence(Onnx *x) {
   Value *from = build_choose(b, build_binary(b, OP_Less, at, length), build_binary(b, OP_Subtract, last, at), at);
   Value *places = times(x, from, time == 0 ? extent(v, 1) : one);
   places = add(x, places, onnx_iota(x, extent(v, (int)batch), batch == 0 ? extent(v, 1) : one, batch == 0));
-  return onnx_out(x, 0, onnx_reshape_extents(x, build_gather(b, as_rows(x, v, 2), places, 0), &v->shape));
+  return onnx_out(x, 0, onnx_reshape_extents(x, build_gather(b, onnx_as_rows(x, v, 2), places, 0), &v->shape));
 }
 
 // The indices of a constant's elements that are not 0.

@@ -49,23 +49,89 @@ static const Value *find_extent(const Graph *g, Extent e, int64_t *axis) {
   return NULL;
 }
 
+static Extent of_dim(const Dim *dim) {
+  return (Extent){dim, -1};
+}
+
+// A name that inputs have in a formula alone, as T in 2 * N * T + 4: what the name is a factor of, once, in `term`; all
+// else in the formula are names of extents.
+typedef struct Solution {
+  const Value *input;
+  int64_t axis;
+  const Dim *formula, *name;
+  const FormulaTerm *term;
+} Solution;
+
+static bool is_solution(const Graph *g, const Solution *s) {
+  int64_t axis;
+  int count = 0;
+  for (uint32_t t = 0; t < s->formula->nterms; t++) {
+    const FormulaTerm *term = &s->formula->terms[t];
+    for (uint32_t k = 0; k < term->degree; k++) {
+      const bool is_name = extent_equals(of_dim(term->dims[k]), of_dim(s->name));
+      if (is_name ? term != s->term : !find_extent(g, of_dim(term->dims[k]), &axis)) return false;
+      count += is_name;
+    }
+  }
+  return count == 1;
+}
+
+static bool solve(const Graph *g, const Dim *name, Solution *s) {
+  for (size_t i = 0; i < g->ninputs; i++)
+    for (int axis = 0; axis < g->inputs[i]->shape.rank; axis++) {
+      const Dim *formula = g->inputs[i]->shape.extent[axis].dim;
+      for (uint32_t t = 0; formula && t < formula->nterms; t++) {
+        *s = (Solution){g->inputs[i], axis, formula, name, &formula->terms[t]};
+        if (is_solution(g, s)) return true;
+      }
+    }
+  return false;
+}
+
 bool onnx_has_extent(const Graph *g, Extent e) {
   int64_t axis;
-  if (extent_is_literal(e) || find_extent(g, e, &axis)) return true;
+  Solution s;
+  if (extent_is_literal(e) || find_extent(g, e, &axis) || (e.dim && solve(g, e.dim, &s))) return true;
   bool ok = e.dim && e.dim->nterms;
   for (uint32_t t = 0; ok && t < e.dim->nterms; t++)
     for (uint32_t k = 0; ok && k < e.dim->terms[t].degree; k++)
-      ok = find_extent(g, (Extent){e.dim->terms[t].dims[k], -1}, &axis);
+      ok = find_extent(g, of_dim(e.dim->terms[t].dims[k]), &axis) || solve(g, e.dim->terms[t].dims[k], &s);
   return ok;
 }
 
-// As s64 [1].
+// The extent of an input, as s64 [1].
+static const char *put_axis(OnnxWriter *w, const Value *input, int64_t axis) {
+  const char *at = onnx_put_numbers(w, &axis, 1), *shape = onnx_put(w, "Shape", NULL, input->name);
+  return onnx_put(w, "Gather", NULL, shape, at);
+}
+
+static const char *put_named(OnnxWriter *w, Extent e);
+
+// times * the term's names without one, `without`; NULL: 1.
+static const char *put_product(OnnxWriter *w, const FormulaTerm *term, int64_t times, const Dim *without) {
+  const char *product = NULL;
+  for (uint32_t k = 0; k < term->degree; k++) {
+    if (without && extent_equals(of_dim(term->dims[k]), of_dim(without))) continue;
+    const char *factor = put_named(w, of_dim(term->dims[k]));
+    product = product ? onnx_put(w, "Mul", NULL, product, factor) : factor;
+  }
+  if (times == 1 && (product || without)) return product;
+  const char *number = onnx_put_numbers(w, &times, 1);
+  return product ? onnx_put(w, "Mul", NULL, product, number) : number;
+}
+
+// NULL: no input has the extent.
 static const char *put_named(OnnxWriter *w, Extent e) {
   int64_t axis;
   const Value *input = find_extent(w->graph, e, &axis);
-  if (!input) return NULL;
-  const char *at = onnx_put_numbers(w, &axis, 1), *shape = onnx_put(w, "Shape", NULL, input->name);
-  return onnx_put(w, "Gather", NULL, shape, at);
+  Solution s;
+  if (input) return put_axis(w, input, axis);
+  if (!e.dim || !solve(w->graph, e.dim, &s)) return NULL;
+  const char *rest = put_axis(w, s.input, s.axis), *factor = put_product(w, s.term, s.term->factor, s.name);
+  for (uint32_t t = 0; t < s.formula->nterms; t++)
+    if (&s.formula->terms[t] != s.term)
+      rest = onnx_put(w, "Sub", NULL, rest, put_product(w, &s.formula->terms[t], s.formula->terms[t].factor, NULL));
+  return factor ? onnx_put(w, "Div", NULL, rest, factor) : rest;
 }
 
 // Numbers may be negative.
@@ -76,13 +142,7 @@ static const char *put_extent(OnnxWriter *w, Extent e) {
   for (uint32_t t = 0; t < e.dim->nterms; t++) {
     const FormulaTerm *term = &e.dim->terms[t == 0 ? first : t - (t <= first)];
     const int64_t times = sum && term->factor < 0 ? -term->factor : term->factor;
-    const char *product = NULL;
-    for (uint32_t k = 0; k < term->degree; k++) {
-      const char *factor = put_named(w, (Extent){term->dims[k], -1});
-      product = product ? onnx_put(w, "Mul", NULL, product, factor) : factor;
-    }
-    const char *number = !product || times != 1 ? onnx_put_numbers(w, &times, 1) : NULL;
-    if (number) product = product ? onnx_put(w, "Mul", NULL, product, number) : number;
+    const char *product = put_product(w, term, times, NULL);
     sum = sum ? onnx_put(w, times == term->factor ? "Add" : "Sub", NULL, sum, product) : product;
   }
   return sum;

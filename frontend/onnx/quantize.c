@@ -26,7 +26,7 @@ Value *onnx_pack(Onnx *x, Value *v, Type type, bool saturates) {
   if (!v || v->type == type) return v;
   if (!is_f8 && !type_is_packed(type)) return build_cast(b, v, type);
   // Rounding twice could be wrong: only what f32 holds is cast.
-  if (v->type == TYPE_F64 || v->type == TYPE_S64 || v->type == TYPE_S32)
+  if (TYPE_BIT(v->type) & (TYPE_BIT(TYPE_F64) | TYPES_64_BITS | TYPE_BIT(TYPE_S32) | TYPE_BIT(TYPE_U32)))
     return build_error(b, "casts of %s to %s are not supported", onnx_type_name(onnx_type_number(v->type)),
                        onnx_type_name(onnx_type_number(type))),
            NULL;
@@ -60,11 +60,12 @@ static Value *spread_blocks(Onnx *x, const Value *v, Value *numbers, int64_t giv
   return onnx_take(x, numbers, indices, n, axis);
 }
 
-// A scale or a zero point of type `type`, along an axis of v, of blocks along it, or one number.
+// A scale or a zero point of type `type`, along an axis of v, of blocks along it, or one number; it is no parameter.
 static Value *along(Onnx *x, const Value *v, Value *numbers, int64_t given_axis, Type type) {
   Builder *b = &x->build;
   int64_t shape[MAX_RANK];
   int axis;
+  if (numbers && numbers->constant) numbers->constant->is_initializer = false;
   numbers = as_type(x, numbers, type);
   if (!v || !numbers) return NULL;
   if (numbers->shape.rank == 0) return numbers;
@@ -83,16 +84,36 @@ static Value *quantize(Onnx *x, Value *v, Value *scale, Value *zero, int64_t axi
   Builder *b = &x->build;
   if (!v || !scale) return NULL;
   Value *number = build_binary(b, OP_Divide, v, along(x, v, scale, axis, v->type));
-  if (!(TYPE_BIT(type) & TYPES_F8)) number = build_unary(b, OP_Round, number);
+  if (!(TYPE_BIT(type) & TYPES_F8)) number = build_unary(b, OP_RoundThrough, number);
   if (zero) number = build_binary(b, OP_Add, number, along(x, v, zero, axis, v->type));
   return onnx_pack(x, number, type, onnx_int(x, "saturate", 1) != 0);
+}
+
+static bool is_made_by(const Value *v, OperatorId id) {
+  return v && v->producer && v->producer->op->id == id;
+}
+
+// What `quantize` cast to the integers v, saturated as by the cast, so that a gradient reaches it; else v. NaN is 0.
+static Value *before_cast(Onnx *x, Value *v) {
+  Builder *b = &x->build;
+  Value *number = is_made_by(v, OP_TypeCast) ? v->producer->inputs[0] : NULL;
+  const Value *rounded = is_made_by(number, OP_Add) ? number->producer->inputs[0] : number;
+  if (!is_made_by(rounded, OP_RoundThrough)) return v;
+  if (number == rounded) number = build_plus(b, number, 0); // no -0
+  Node *node = build_node(b, OP_Clamp, 1, &number);
+  if (!node) return NULL;
+  build_set(node, "min")->f32 = type_least(v->type);
+  build_set(node, "max")->f32 = type_greatest(v->type);
+  Value *clamped = build_one(b, node);
+  return clamped ? build_choose(b, build_binary(b, OP_Equal, number, number), clamped, build_like(b, clamped, 0))
+                 : NULL;
 }
 
 // (v - zero) * scale; scale NULL: 1
 static Value *dequantize(Onnx *x, Value *v, Value *scale, Value *zero, int64_t axis, Type type) {
   Builder *b = &x->build;
   const Value *given = v;
-  v = as_type(x, v, type);
+  v = as_type(x, before_cast(x, v), type);
   if (zero) v = build_binary(b, OP_Subtract, v, along(x, given, zero, axis, type));
   if (v && scale) v = build_binary(b, OP_Multiply, v, along(x, given, scale, axis, type));
   return v;
@@ -102,9 +123,9 @@ bool onnx_quantize(Onnx *x) {
   Value *v = onnx_in(x, 0), *zero = onnx_in(x, 2);
   const uint64_t wanted = (uint64_t)onnx_int(x, "output_dtype", 0);
   const Type type = zero ? zero->type : wanted ? onnx_type(wanted) : TYPE_U8;
-  if (!(TYPE_BIT(type) & TYPES_QUANTIZED))
+  if (!(TYPE_BIT(type) & (TYPES_QUANTIZED | TYPES_16_BITS)))
     return build_error(&x->build, "output_dtype: %s is not supported", onnx_type_name(wanted));
-  if (v && (!type_is_float(v->type) || (v->type == TYPE_F64 && !(TYPE_BIT(type) & TYPES_BYTE))))
+  if (v && (!type_is_float(v->type) || (v->type == TYPE_F64 && !(TYPE_BIT(type) & (TYPES_BYTE | TYPES_16_BITS)))))
     v = build_cast(&x->build, v, TYPE_F32);
   return onnx_out(x, 0, quantize(x, v, onnx_in(x, 1), zero, onnx_int(x, "axis", 1), type));
 }

@@ -286,8 +286,8 @@ static void read_statements(Recipe *f) {
   while (!take(f, "}") && *f->at) {
     const char *from = f->at;
     const Bytes name = take_name(f);
-    if (bytes_are(name, "each")) read_each(f);
-    else if (take(f, "=")) read_assignment(f, name);
+    if (take(f, "=")) read_assignment(f, name);
+    else if (bytes_are(name, "each")) read_each(f);
     else f->at = from, read_expression(f);
     take(f, ";");
   }

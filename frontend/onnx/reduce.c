@@ -36,8 +36,9 @@ static Value *as_type_of(Onnx *x, Value *v, const Value *like) {
   Builder *b = &x->build;
   if (type_is_float(like->type)) return build_cast(b, v, like->type);
   const bool is_extreme = x->row->op == OP_ReduceMax || x->row->op == OP_ReduceMin;
-  const Type between = !is_extreme ? TYPE_S64 : like->type == TYPE_BOOLEAN ? TYPE_U8 : like->type;
-  return build_cast(b, build_cast(b, build_truncate(b, v), between), like->type);
+  v = build_truncate(b, v);
+  v = !is_extreme ? onnx_to_wrap(x, v, like->type) : like->type == TYPE_BOOLEAN ? build_cast(b, v, TYPE_U8) : v;
+  return build_cast(b, v, like->type);
 }
 
 // The mean of integers: their exact sum divided by their number. Multiplying by 1 / n could miss an integer.
@@ -118,7 +119,7 @@ bool onnx_arg(Onnx *x) {
   if (is_last && !onnx_has_number(x, v, axis)) return false;
   const int64_t n = extent_value(v->shape.extent[axis]);
   if (is_last) v = backwards(x, v, axis);
-  if (v && TYPE_BIT(v->type) & TYPES_BYTE) v = build_cast(b, v, TYPE_F32);
+  v = v && TYPE_BIT(v->type) & (TYPES_BYTE | TYPES_16_BITS) ? build_cast(b, v, TYPE_F32) : onnx_ordered(x, v);
   if (v && v->type == TYPE_S64) v = rests_of_extremes(x, v, axis);
   Node *node = build_node(b, x->row->op, 1, &v);
   if (!node) return false;

@@ -169,6 +169,27 @@ Value *onnx_gather_along(Onnx *x, Value *data, Value *indices, int axis); // ind
 Value *onnx_take(Onnx *x, Value *v, const int64_t *indices, int64_t count, int axis);
 // Zeros of the shape; each update, [count, ...], is added to the row at its position, [count].
 Value *onnx_scatter(Onnx *x, Value *places, Value *updates, const Shape *rows);
+// The indices of the elements of each row of [rows, n] in order, in which NaN is greater than all numbers
+// (along_axis.c). Equal elements stay in their order.
+Value *onnx_sort(Onnx *x, Value *v, bool is_descending);
+// Bisection in sorted blocks of `keys`, a vector. The blocks begin at the places `base`; each has an element `own`, of
+// the same shape, that is looked for.
+typedef struct OnnxSearch {
+  Value *keys, *base, *own;
+  Value *counts_equal; // booleans: whether elements that are equal to `own` are before it; NULL: they are
+  bool is_descending;
+} OnnxSearch;
+// How many elements of the block, which has `length`, a power of two, are before `own`.
+Value *onnx_count_before(Onnx *x, const OnnxSearch *s, int64_t length);
+// v with n elements on axis 1, of which those behind its own are no better than any.
+Value *onnx_lengthened(Onnx *x, Value *v, int64_t n, bool is_descending);
+// The positions in the flat data for indices along an axis; indices have as many axes as the data.
+Value *onnx_places_along(Onnx *x, const Value *data, Value *indices, int axis);
+// The positions of rows in data, viewed as [number of rows, ...]. The coordinates of a row are in the last axis of
+// indices, and index the axes behind the nbatch axes that data and indices share. *nrow_axes: how many axes of data a
+// position replaces.
+Value *onnx_places_of_rows(Onnx *x, const Value *data, Value *indices, int64_t nbatch, int *nrow_axes);
+Value *onnx_as_rows(Onnx *x, Value *data, int nrow_axes); // data as [rows, ...]
 Value *onnx_pad_with_elements(Onnx *x, Value *v, const Ints *pads, PadMode mode);
 // v; before opset 13, with all axes from the attribute `axis` on merged. *axis: the attribute, counted from the start.
 Value *onnx_flat_from(Onnx *x, Value *v, int *axis);
@@ -209,7 +230,16 @@ Value *onnx_apply(Onnx *x, const char *name, Value *v); // the only output of th
 // Translates a node of the domain "ngrad", an operator of the graph under its own name.
 bool onnx_own_node(Onnx *x);
 
-// Whether a node of a plain row needs onnx_arithmetic: it has 8-bit integers, or extents.
+// Integers in a type with arithmetic, with the same low bits (integers.c); other types as they are. A cast back keeps
+// the low bits.
+Value *onnx_wide(Onnx *x, Value *v);
+// The same, but for u64 other integers in the same order; and such integers in their own type again.
+Value *onnx_ordered(Onnx *x, Value *v);
+Value *onnx_from_ordered(Onnx *x, Value *v, Type type);
+// Floats as 64-bit integers, of which a cast to the type keeps the low bits.
+Value *onnx_to_wrap(Onnx *x, Value *v, Type type);
+
+// Whether a node of a plain row needs onnx_arithmetic: it has integers without arithmetic, or extents.
 bool onnx_needs_arithmetic(const Onnx *x);
 bool onnx_arithmetic(Onnx *x);
 

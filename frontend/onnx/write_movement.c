@@ -1,53 +1,44 @@
 // Writers of casts and of operators that move elements.
 #include "frontend/onnx/write_standard.h"
 
+#include <math.h>
 #include <string.h>
 
-// The least and the greatest number of an integer type.
-static double least_of(Type type) {
-  return type == TYPE_U8 ? 0 : type == TYPE_S8 ? INT8_MIN : type == TYPE_S32 ? INT32_MIN : -0x1p63;
-}
-
-static double greatest_of(Type type) {
-  return type == TYPE_U8 ? UINT8_MAX : type == TYPE_S8 ? INT8_MAX : type == TYPE_S32 ? INT32_MAX : 0x1p63 - 1024;
-}
-
-// Floats are rounded to even, and integers saturate; ONNX's Cast drops the fraction, and leaves what is out of range
-// undefined. The numbers are clipped as f64, which has no 2^63 - 1: beyond 2^63 - 1024, s64 gets the constant.
+// Floats are rounded to even, and saturate; ONNX's Cast drops the fraction, and leaves what is out of range undefined.
+// The numbers are clipped as f64, which has no 2^63 - 1: from 2^63 on, s64 gets the constant, as u64 does from 2^64 on.
 void onnx_put_saturated(OnnxWriter *w, const char *v, Type from, Type to, const char *dst) {
-  Type type = TYPE_S64;
-  if (type_is_float(from)) {
-    type = TYPE_F64;
-    v = onnx_put(w, "Round", NULL, from == TYPE_F64 ? v : onnx_put_cast(w, v, TYPE_F64, NULL));
-    const char *zero = onnx_put_scalar(w, TYPE_F64, 0); // of NaN
-    v = onnx_put(w, "Where", NULL, onnx_put(w, "Equal", NULL, v, v), v, zero);
-  } else if (from != TYPE_S64) {
-    v = onnx_put_cast(w, v, TYPE_S64, NULL);
-  }
-  const bool is_wide = type == TYPE_F64 && to == TYPE_S64;
-  const char *most = onnx_put_scalar(w, type, greatest_of(to)), *least = onnx_put_scalar(w, type, least_of(to)),
+  const bool is_wide = TYPES_64_BITS & TYPE_BIT(to);
+  const double beyond = type_greatest(to);
+  v = onnx_put(w, "Round", NULL, from == TYPE_F64 ? v : onnx_put_cast(w, v, TYPE_F64, NULL));
+  const char *zero = onnx_put_scalar(w, TYPE_F64, 0); // of NaN
+  v = onnx_put(w, "Where", NULL, onnx_put(w, "Equal", NULL, v, v), v, zero);
+  const char *most = onnx_put_scalar(w, TYPE_F64, is_wide ? nextafter(beyond, 0) : beyond),
+             *least = onnx_put_scalar(w, TYPE_F64, type_least(to)),
              *clipped = onnx_put(w, "Min", NULL, onnx_put(w, "Max", NULL, v, least), most),
              *result = onnx_put_cast(w, clipped, to, is_wide ? NULL : dst);
   if (!is_wide) return;
-  const int64_t greatest = INT64_MAX;
-  const char *top = onnx_put_initializer(w, TYPE_S64, NULL, 0, &greatest), *beyond = onnx_put_scalar(w, type, 0x1p63);
-  onnx_put(w, "Where", dst, onnx_put(w, "GreaterOrEqual", NULL, v, beyond), top, result);
+  const char *top = onnx_put_scalar(w, to, beyond);
+  onnx_put(w, "Where", dst, onnx_put(w, "GreaterOrEqual", NULL, v, onnx_put_scalar(w, TYPE_F64, beyond)), top, result);
 }
 
+// Of integers, both casts keep the low bits.
 bool onnx_write_cast(OnnxWriter *w, const Node *node, const char *name) {
   const Type from = node->inputs[0]->type, to = node->outputs[0]->type;
-  const bool is_plain = type_is_float(to) || to == TYPE_BOOLEAN || from == TYPE_BOOLEAN || from == to ||
-                        (!type_is_float(from) && to == TYPE_S64) || (TYPE_BIT(from) & TYPES_BYTE && to == TYPE_S32);
   (void)name;
-  if (is_plain) onnx_put_cast(w, w->in[0], to, w->out[0]);
-  else onnx_put_saturated(w, w->in[0], from, to, w->out[0]);
+  if (type_is_float(from) && TYPES_INTEGER & TYPE_BIT(to)) onnx_put_saturated(w, w->in[0], from, to, w->out[0]);
+  else onnx_put_cast(w, w->in[0], to, w->out[0]);
   return true;
 }
 
 bool onnx_write_reshape(OnnxWriter *w, const Node *node, const char *name) {
-  const char *numbers = onnx_put_items(w, node, "shape", node_attribute(node, "shape")->list.count, NULL);
+  const Shape *shape = &node->outputs[0]->shape;
+  const bool is_empty = onnx_shape_is_literal(shape) && shape_nelems(shape) == 0; // ONNX infers no extent beside a 0
+  int64_t extents[MAX_RANK];
+  for (int i = 0; is_empty && i < shape->rank; i++) extents[i] = shape->extent[i].value;
+  const char *numbers = is_empty ? onnx_put_numbers(w, extents, (size_t)shape->rank)
+                                 : onnx_put_items(w, node, "shape", node_attribute(node, "shape")->list.count, NULL);
   onnx_begin(w, name, w->in[0], numbers);
-  if (!node_bool(node, "special_zero")) onnx_add_int(w, "allowzero", 1);
+  if (is_empty || !node_bool(node, "special_zero")) onnx_add_int(w, "allowzero", 1);
   return onnx_end(w, w->out[0]);
 }
 

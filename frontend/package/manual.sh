@@ -1,15 +1,22 @@
 #!/bin/sh
 # Makes the manual page: what --help says of verbs and options, in mdoc(7), with what ngrad.1.in adds.
 #
-# usage: manual.sh NGRAD ngrad.1.in >ngrad.1
+# usage: manual.sh ngrad.1.in NGRAD... >ngrad.1; NGRAD may be an emulator, with its arguments and the program
 #
 # In ngrad.1.in, a line @SYNOPSIS@, @VERBS@ or @OPTIONS@ stands for what is made. Behind a line @NOTES@ follows what the
 # page says besides --help: of a verb (@ fit) or an option (@ --dim); of a verb's option, where verbs have different
 # options of the name (@ --state emit).
 set -eu
-ngrad=$1 page=$2
-"$ngrad" --help | awk '$0 == "verbs:" { on = 1; next } /^$/ { on = 0 } on { print $1 }' |
-  while read -r verb; do "$ngrad" "$verb" --help; done |
+page=$1
+shift
+
+# Joins the lines of a verb or an option: all but the first begin far to the right.
+joined() {
+  awk '/^          +[^ ]/ { sub(/^ +/, ""); line = line " " $0; next } NR > 1 { print line } { line = $0 } END { print line }'
+}
+
+"$@" --help | joined | awk '$0 == "verbs:" { on = 1; next } /^$/ { on = 0 } on { print $1 }' |
+  while read -r verb; do "$@" "$verb" --help </dev/null; done | joined |
   awk -v page="$page" '
     # Plain text, with options and names of files marked.
     function print_text(text,    words, n, i, word, macro, behind) {
@@ -71,6 +78,7 @@ ngrad=$1 page=$2
         print_text(sentence(summary[verbs[i]]))
         n = split(details[verbs[i]], paragraphs, "\n")
         for (k = 1; k <= n; k++) {
+          if (paragraphs[k] ~ /^GRAPH is a file in format/) continue # the page says so above
           if (k > 1) print ".Pp"
           print_text(paragraphs[k])
         }
@@ -104,12 +112,11 @@ ngrad=$1 page=$2
       next
     }
     /^$/ { if (part == "details" || part == "options" || part == "exit") part = ""; else if (part == "summary" && verb in summary) part = "details"; next }
-    part == "summary" { summary[verb] = $0; next }
+    part == "summary" { summary[verb] = summary[verb] (summary[verb] == "" ? "" : " ") $0; next }
     $0 == "options:" { part = "options"; next }
     $0 == "exit status:" || $0 == "example:" { part = "exit"; next }
-    part == "details" && /^GRAPH is a file in format/ { next } # the page says so above
     part == "details" { # a line that had room for the next word ends a paragraph
-      details[verb] = details[verb] (details[verb] == "" ? "" : ends && length(last) + length($1) < 104 ? "\n" : " ") $0
+      details[verb] = details[verb] (details[verb] == "" ? "" : ends && length(last) + length($1) < 80 ? "\n" : " ") $0
       last = $0
       ends = /\.$/
       next

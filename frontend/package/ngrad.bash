@@ -1,13 +1,18 @@
 # Completion of ngrad's command line for bash. The words come from the program: verbs, options and their values from
 # --help, operators and passes from their lists.
 
+_ngrad_help() { # COMMAND...; the help that it prints, with a verb or an option in one line: others begin far to the right
+  "$@" 2>/dev/null |
+    awk '/^          +[^ ]/ { sub(/^ +/, ""); line = line " " $0; next } NR > 1 { print line } { line = $0 } END { print line }'
+}
+
 _ngrad_words() { # PROGRAM SECTION ARGUMENT...; prints the first word of each line in a section of the help
-  "$1" "${@:3}" 2>/dev/null | awk -v section="$2:" '$0 == section { on = 1; next } /^$/ { on = 0 } on { print $1 }'
+  _ngrad_help "$1" "${@:3}" | awk -v section="$2:" '$0 == section { on = 1; next } /^$/ { on = 0 } on { print $1 }'
 }
 
 _ngrad_takes_value() { # PROGRAM VERB OPTION; whether the help shows an argument in capitals after the option that is no file
-  "$1" "$2" --help 2>/dev/null | grep -qE -- "^ +(-[a-z], )?$3 +[A-Z]+(=[A-Z]+)? " &&
-    ! "$1" "$2" --help 2>/dev/null | grep -qE -- "^ +(-[a-z], )?$3 +(FILE|DIR|[A-Z]+=FILE) "
+  _ngrad_help "$1" "$2" --help | grep -qE -- "^ +(-[a-z], )?$3 +[A-Z]+(=[A-Z]+)? " &&
+    ! _ngrad_help "$1" "$2" --help | grep -qE -- "^ +(-[a-z], )?$3 +(FILE|DIR|[A-Z]+=FILE) "
 }
 
 _ngrad() {
@@ -19,7 +24,7 @@ _ngrad() {
     names="$(_ngrad_words "$ngrad" verbs --help) help --help --version"
   elif [[ $before == --@(backend|format|isa|optimizer|threads) || "$verb $before" == 'train --schedule' ]]; then
     # The help of these options begins with the list of their values, up to a parenthesis.
-    names=$("$ngrad" "$verb" --help 2>/dev/null |
+    names=$(_ngrad_help "$ngrad" "$verb" --help |
       sed -n "s/^ *$before [A-Z]* *//; T; s/(.*//; s/,\| or / /gp")
   elif [[ $before == --@(after|disable) ]]; then
     names=$("$ngrad" passes 2>/dev/null | awk -v "after=$before" '
@@ -37,7 +42,7 @@ _ngrad() {
   elif [[ $word != -* && $before == --* ]] && _ngrad_takes_value "$ngrad" "$verb" "$before"; then
     return # any value
   elif [[ $word == -* ]]; then
-    names=$("$ngrad" "$verb" --help 2>/dev/null | grep -oE '^ +(-[a-z], )?--[a-z-]+' | grep -oE -- '--.*')
+    names=$(_ngrad_help "$ngrad" "$verb" --help | grep -oE '^ +(-[a-z], )?--[a-z-]+' | grep -oE -- '--.*')
   elif [[ $verb == ops ]]; then
     names=$("$ngrad" ops 2>/dev/null | awk '{ print $1 }')
   elif [[ $verb == help ]]; then

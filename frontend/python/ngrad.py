@@ -137,8 +137,7 @@ _FUNCTIONS = {
     "last_status": (c_int, [c_void_p]),
     "status_text": (c_char_p, [c_int]),
     "text_free": (None, [c_void_p, c_void_p]),
-    "graph_read": (c_void_p, [c_void_p, c_char_p, c_char_p, c_size_t, c_char_p]),
-    "graph_read_file_with": (c_void_p, [c_void_p, c_char_p, POINTER(_ReadOptions)]),
+    "graph_read_with": (c_void_p, [c_void_p, c_char_p, c_char_p, c_size_t, c_char_p, POINTER(_ReadOptions)]),
     "graph_free": (None, [c_void_p]),
     "graph_name": (c_char_p, [c_void_p]),
     "graph_input_count": (c_size_t, [c_void_p]),
@@ -510,7 +509,7 @@ class State(NamedTuple):
 _PACKED = ("s4", "u4")
 _DTYPES = {
     "f64": "f8", "f32": "f4", "f16": "f2", "bf16": "u2", "s64": "i8", "s32": "i4", "s8": "i1", "u8": "u1",
-    "boolean": "?", "f8_e4m3": "u1", "f8_e5m2": "u1", "s4": "u1", "u4": "u1",
+    "s16": "i2", "u64": "u8", "u32": "u4", "u16": "u2", "boolean": "?", "f8_e4m3": "u1", "f8_e5m2": "u1", "s4": "u1", "u4": "u1",
 }  # fmt: skip
 # Names of the types in ml_dtypes and PyTorch.
 _SYNONYMS = {"bf16": "bfloat16", "f8_e4m3": "float8_e4m3fn", "f8_e5m2": "float8_e5m2", "boolean": "bool"}
@@ -973,32 +972,35 @@ class _Call:
 
 def load(
     path: _Path, constants: Mapping[str, _Path] | None = None, dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sequence[int] | _Array] | None = None,
 ) -> Graph:  # fmt: skip
     """Reads a graph from a file: ngrad/1, an ONNX model, or JSON of oneDNN Graph or nGraph.
 
     For an ONNX model, constants is a dict from inputs that become constants, such as shapes, to .npy or .pb files; dims
     is a dict from named extents to the values that they get when the model is read, and shapes one from inputs to
-    shapes, for extents without a name; -1 leaves an extent as it is.
+    shapes, or to arrays that have them, for extents without a name; -1 leaves an extent as it is.
     """
     path = os.fspath(path)
-    if constants or dims or shapes:
-        given = tuple(_encode(f"{name}={os.fspath(file)}") for name, file in _items(constants, "constants"))
-        extents = tuple((_encode(name), _integer(value, name)) for name, value in _items(dims, "dims"))
-        sizes = tuple((_encode(name), _shape(shape, name)) for name, shape in _items(shapes, "shapes"))
-        return Graph([(_read_file, os.fsencode(path), given, extents, sizes)])
     with open(path, "rb") as file:
         text = file.read()
-    return loads(text, os.fsdecode(path), os.path.dirname(os.path.abspath(path)))
+    return _loaded(text, os.fsdecode(path), os.path.dirname(os.path.abspath(path)), constants, dims, shapes)
 
 
 def loads(text: str | bytes, name: str = "graph", folder: _Path | None = None) -> Graph:
     """Reads a graph from text. Messages call it `name`; files of constants are looked up in `folder`."""
+    return _loaded(text, name, folder, None, None, None)
+
+
+def _loaded(text, name, folder, constants, dims, shapes):
     if isinstance(text, str):
         text = text.encode(errors="surrogatepass")  # the library reports invalid UTF-8
     if not isinstance(text, (bytes, bytearray, memoryview)):
         raise UsageError(f"expected a graph as text or bytes, found {type(text).__name__}")
-    return Graph([(_read, _encode(name), bytes(text), None if folder is None else _encode(os.fsdecode(folder)))])
+    given = tuple(_encode(f"{name}={os.fspath(file)}") for name, file in _items(constants, "constants"))
+    extents = tuple((_encode(name), _integer(value, name)) for name, value in _items(dims, "dims"))
+    sizes = tuple((_encode(name), _shape(getattr(shape, "shape", shape), name)) for name, shape in _items(shapes, "shapes"))
+    folder = None if folder is None else _encode(os.fsdecode(folder))
+    return Graph([(_read, _encode(name), bytes(text), folder, given, extents, sizes)])
 
 
 # The steps that make a graph: each takes a session, the handle that the step before it returned, and arguments, and returns
@@ -1010,22 +1012,22 @@ def _keep_read(session, g):
     return session.keep(g, _lib.ng_graph_free)
 
 
-def _read(session, _, name, text, folder):
-    return _keep_read(session, _lib.ng_graph_read(session.context, name, text, len(text), folder))
+def _read(session, _, name, text, folder, constants, dims, shapes):
+    shapes = dict(shapes)
 
-
-def _read_file(session, _, path, constants, dims, shapes):
     def find_shape(_user, name, extents):
-        shape = dict(shapes).get(name, ())
+        shape = shapes.get(name, ())
         for i, extent in enumerate(shape[:_MAX_RANK]):
             extents[i] = extent
-        return len(shape) if name in dict(shapes) else -1
+        return len(shape) if name in shapes else -1
 
     options = _ReadOptions(
         (c_char_p * len(constants))(*constants), len(constants), (_Dim * len(dims))(*dims), len(dims),
         _FindShape(find_shape), None,
     )  # fmt: skip
-    return _keep_read(session, _lib.ng_graph_read_file_with(session.context, path, byref(options)))
+    return _keep_read(
+        session, _lib.ng_graph_read_with(session.context, name, text, len(text), folder, byref(options))
+    )
 
 
 def _set_dims(session, g, values):
@@ -1357,7 +1359,16 @@ class Graph(_Signed):
         is_open = {t.name: t.shape is None or not all(isinstance(e, int) for e in t.shape) for t in self.inputs}
         is_packed = {t.name: t.type in _PACKED for t in self.inputs}
         shapes = {name: s for name, s in shapes.items() if is_open[name] and not is_packed[name]}
-        return self.with_shapes(**shapes) if shapes else self
+        return self._read_with(shapes).with_shapes(**shapes) if shapes else self
+
+    def _read_with(self, shapes):
+        """The graph that an ONNX model becomes if inputs have these shapes when it is read."""
+        (read, *arguments, given), *steps = self._steps
+        sizes = {**dict(given), **{_encode(name): shape for name, shape in shapes.items()}}
+        for name, shape in given:  # -1 leaves an extent to the arrays
+            if len(shape) == len(sizes[name]):
+                sizes[name] = tuple(own if own >= 0 else other for own, other in zip(shape, sizes[name]))
+        return Graph(((read, *arguments, tuple(sizes.items())), *steps))
 
     def interpret(
         self, /, *arrays: _Array, out: Sequence[_Array] | dict[str, _Array] | None = None, nan_check: bool = False,

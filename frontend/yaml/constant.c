@@ -19,27 +19,12 @@ typedef struct Draft {
 
 // Numbers
 
-static bool is_in_range(Type type, int64_t number) {
-  switch (type) {
-  case TYPE_S64: return true;
-  case TYPE_S32: return number >= INT32_MIN && number <= INT32_MAX;
-  case TYPE_S8: return number >= INT8_MIN && number <= INT8_MAX;
-  case TYPE_U8: return number >= 0 && number <= UINT8_MAX;
-  case TYPE_S4: return number >= -8 && number <= 7;
-  case TYPE_U4: return number >= 0 && number <= 15;
-  default: return number == 0 || number == 1; // boolean
-  }
-}
-
-// The exact integer value of a scalar; false if the scalar is none.
-static bool scalar_integer(const Scalar *s, int64_t *integer) {
-  if (s->kind == SCALAR_INT) {
-    *integer = s->integer;
-    return s->fits;
-  }
-  if (!(fabs(s->number) < 0x1p63) || s->number != trunc(s->number)) return false;
-  *integer = (int64_t)s->number;
-  return true;
+// The bits of the exact integer value of a scalar. False if the scalar is none, or out of the type's range.
+static bool scalar_integer(Type type, const Yaml *y, const Scalar *s, int64_t *integer) {
+  if (s->kind == SCALAR_INT && !s->fits && type == TYPE_U64) return yaml_unsigned(y, (uint64_t *)integer);
+  if (s->kind == SCALAR_INT ? !s->fits : !(fabs(s->number) < 0x1p63) || s->number != trunc(s->number)) return false;
+  *integer = s->kind == SCALAR_INT ? s->integer : (int64_t)s->number;
+  return (double)*integer >= type_least(type) && (double)*integer <= type_greatest(type);
 }
 
 static bool store_number(Reader *r, const Draft *draft, const Yaml *y, void *data, size_t i) {
@@ -63,10 +48,10 @@ static bool store_number(Reader *r, const Draft *draft, const Yaml *y, void *dat
   }
   if (s.kind == SCALAR_FLOAT && s.number != trunc(s.number))
     return reader_expected(r, y, "%s: expected an integer for %s", draft->subject, type_name(type));
-  if (!scalar_integer(&s, &integer) || !is_in_range(type, integer))
+  if (!scalar_integer(type, y, &s, &integer))
     return reader_error(r, y, "%s: %s is out of the range of %s", draft->subject, yaml_describe(y, found),
                         type_name(type));
-  if (type == TYPE_S64) ((int64_t *)data)[i] = integer; // a double would lose digits
+  if (TYPES_64_BITS & TYPE_BIT(type)) ((int64_t *)data)[i] = integer; // a double would lose digits
   else type_store(type, data, i, (double)integer);
   return true;
 }

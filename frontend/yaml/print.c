@@ -41,6 +41,8 @@ static void print_element(Type type, const void *data, size_t i, Text *out) {
     text_add_string(out, type_load(type, data, i) != 0 ? "true" : "false");
   } else if (type == TYPE_S64) {
     text_format(out, "%" PRId64, ((const int64_t *)data)[i]); // a double would lose digits
+  } else if (type == TYPE_U64) {
+    text_format(out, "%" PRIu64, ((const uint64_t *)data)[i]);
   } else {
     text_format(out, "%" PRId64, (int64_t)type_load(type, data, i));
   }

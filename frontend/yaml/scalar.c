@@ -97,6 +97,14 @@ Scalar yaml_scalar(const Yaml *y) {
   return s;
 }
 
+bool yaml_unsigned(const Yaml *y, uint64_t *integer) {
+  const bool is_hexadecimal = y->text[1] == 'x', is_octal = y->text[1] == 'o';
+  if (*y->text == '-') return false;
+  errno = 0;
+  *integer = strtoull(y->text + (is_hexadecimal || is_octal ? 2 : 0), NULL, is_hexadecimal ? 16 : is_octal ? 8 : 10);
+  return errno != ERANGE;
+}
+
 bool yaml_is_quoted_value(const Yaml *y) {
   if (y->kind != YAML_SCALAR || y->is_plain || !*y->text) return false;
   Yaml plain = *y;

@@ -57,6 +57,9 @@ bool yaml_is_null(const Yaml *y);
 // Whether y is a string only because of its quotes: "3", "true", "~".
 bool yaml_is_quoted_value(const Yaml *y);
 
+// The number of a SCALAR_INT that may be 2^63 or more; false: it is negative, or 2^64 or more.
+bool yaml_unsigned(const Yaml *y, uint64_t *integer);
+
 // Describes a node for a message: "a list", "nothing", 1.5, x, the text "1.5". The result is in buffer
 // or constant.
 enum { DESCRIPTION_BYTES = 96 };

@@ -7,19 +7,33 @@
 #include <stdio.h>
 #include <string.h>
 
+// clang-format off
 static const struct {
   const char *name;
   uint8_t nbytes;
   bool is_float;
+  double least, greatest;
 } types[TYPE_COUNT] = {
-    [TYPE_NONE] = {"?", 0, false},          [TYPE_F64] = {"f64", 8, true},
-    [TYPE_F32] = {"f32", 4, true},          [TYPE_F16] = {"f16", 2, true},
-    [TYPE_BF16] = {"bf16", 2, true},        [TYPE_S64] = {"s64", 8, false},
-    [TYPE_S32] = {"s32", 4, false},         [TYPE_S8] = {"s8", 1, false},
-    [TYPE_U8] = {"u8", 1, false},           [TYPE_BOOLEAN] = {"boolean", 1, false},
-    [TYPE_F8_E4M3] = {"f8_e4m3", 1, false}, [TYPE_F8_E5M2] = {"f8_e5m2", 1, false},
-    [TYPE_S4] = {"s4", 1, false},           [TYPE_U4] = {"u4", 1, false},
+    [TYPE_NONE] =    {"?", 0, false, 0, 0},
+    [TYPE_F64] =     {"f64", 8, true, -DBL_MAX, DBL_MAX},
+    [TYPE_F32] =     {"f32", 4, true, -FLT_MAX, FLT_MAX},
+    [TYPE_F16] =     {"f16", 2, true, -65504, 65504},
+    [TYPE_BF16] =    {"bf16", 2, true, -0x1.fep127, 0x1.fep127},
+    [TYPE_F8_E4M3] = {"f8_e4m3", 1, false, -448, 448},
+    [TYPE_F8_E5M2] = {"f8_e5m2", 1, false, -57344, 57344},
+    [TYPE_S64] =     {"s64", 8, false, -0x1p63, 0x1p63},
+    [TYPE_S32] =     {"s32", 4, false, INT32_MIN, INT32_MAX},
+    [TYPE_S16] =     {"s16", 2, false, INT16_MIN, INT16_MAX},
+    [TYPE_S8] =      {"s8", 1, false, INT8_MIN, INT8_MAX},
+    [TYPE_S4] =      {"s4", 1, false, -8, 7},
+    [TYPE_U64] =     {"u64", 8, false, 0, 0x1p64},
+    [TYPE_U32] =     {"u32", 4, false, 0, UINT32_MAX},
+    [TYPE_U16] =     {"u16", 2, false, 0, UINT16_MAX},
+    [TYPE_U8] =      {"u8", 1, false, 0, UINT8_MAX},
+    [TYPE_U4] =      {"u4", 1, false, 0, 15},
+    [TYPE_BOOLEAN] = {"boolean", 1, false, 0, 1},
 };
+// clang-format on
 
 const char *type_name(Type type) {
   return types[type].name;
@@ -179,6 +193,10 @@ double type_load(Type type, const void *data, size_t i) {
   case TYPE_S64: LOAD(int64_t);
   case TYPE_S32: LOAD(int32_t);
   case TYPE_S8: LOAD(int8_t);
+  case TYPE_S16: LOAD(int16_t);
+  case TYPE_U64: LOAD(uint64_t);
+  case TYPE_U32: LOAD(uint32_t);
+  case TYPE_U16: LOAD(uint16_t);
   case TYPE_U8: LOAD(uint8_t);
   case TYPE_BOOLEAN: return ((const uint8_t *)data)[i] != 0;
   case TYPE_F8_E4M3: return e4m3_to_f32(((const uint8_t *)data)[i]);
@@ -189,7 +207,8 @@ double type_load(Type type, const void *data, size_t i) {
   }
 }
 
-static double saturate(double value, double least, double greatest) {
+static double saturate(Type type, double value) {
+  const double least = types[type].least, greatest = types[type].greatest;
   if (isnan(value)) return 0;
   value = nearbyint(value);
   return value < least ? least : value > greatest ? greatest : value;
@@ -208,26 +227,30 @@ void type_store(Type type, void *data, size_t i, double value) {
   case TYPE_F32: STORE(float, value);
   case TYPE_F16: STORE(uint16_t, f16_from_f64(value));
   case TYPE_BF16: STORE(uint16_t, bf16_from_f64(value));
-  case TYPE_S64: value = saturate(value, -0x1p63, 0x1p63); STORE(int64_t, value >= 0x1p63 ? INT64_MAX : (int64_t)value);
-  case TYPE_S32: STORE(int32_t, saturate(value, INT32_MIN, INT32_MAX));
-  case TYPE_S8: STORE(int8_t, saturate(value, INT8_MIN, INT8_MAX));
-  case TYPE_U8: STORE(uint8_t, saturate(value, 0, UINT8_MAX));
+  case TYPE_S64: STORE(int64_t, saturate(type, value) >= 0x1p63 ? INT64_MAX : (int64_t)saturate(type, value));
+  case TYPE_S32: STORE(int32_t, saturate(type, value));
+  case TYPE_S16: STORE(int16_t, saturate(type, value));
+  case TYPE_S8: STORE(int8_t, saturate(type, value));
+  case TYPE_U64: STORE(uint64_t, saturate(type, value) >= 0x1p64 ? UINT64_MAX : (uint64_t)saturate(type, value));
+  case TYPE_U32: STORE(uint32_t, saturate(type, value));
+  case TYPE_U16: STORE(uint16_t, saturate(type, value));
+  case TYPE_U8: STORE(uint8_t, saturate(type, value));
   case TYPE_BOOLEAN: STORE(uint8_t, value != 0);
   case TYPE_F8_E4M3: STORE(uint8_t, e4m3_from_f64(value));
   case TYPE_F8_E5M2: STORE(uint8_t, e5m2_from_f64(value));
-  case TYPE_S4: store_half(data, i, (int)saturate(value, -8, 7)); return;
-  case TYPE_U4: store_half(data, i, (int)saturate(value, 0, 15)); return;
+  case TYPE_S4:
+  case TYPE_U4: store_half(data, i, (int)saturate(type, value)); return;
   default: return;
   }
 }
 
 void type_load_wide(Type type, const void *data, size_t i, double *wide) {
-  if (type == TYPE_S64) memcpy(wide, (const char *)data + i * sizeof *wide, sizeof *wide);
+  if (TYPES_64_BITS & TYPE_BIT(type)) memcpy(wide, (const char *)data + i * sizeof *wide, sizeof *wide);
   else *wide = type_load(type, data, i);
 }
 
 void type_store_wide(Type type, void *data, size_t i, const double *wide) {
-  if (type == TYPE_S64) memcpy((char *)data + i * sizeof *wide, wide, sizeof *wide);
+  if (TYPES_64_BITS & TYPE_BIT(type)) memcpy((char *)data + i * sizeof *wide, wide, sizeof *wide);
   else type_store(type, data, i, *wide);
 }
 
@@ -247,10 +270,21 @@ int64_t type_wrap(Type type, int64_t value) {
   switch (type) {
   case TYPE_S32: return (int32_t)value;
   case TYPE_S8: return (int8_t)value;
+  case TYPE_S16: return (int16_t)value;
+  case TYPE_U32: return (uint32_t)value;
+  case TYPE_U16: return (uint16_t)value;
   case TYPE_U8: return (uint8_t)value;
   case TYPE_BOOLEAN: return value != 0;
   default: return value;
   }
+}
+
+double type_number(Type type, int64_t integer) {
+  return type == TYPE_U64 ? (double)(uint64_t)integer : (double)integer;
+}
+
+bool type_less(Type type, int64_t a, int64_t b) {
+  return type == TYPE_U64 ? (uint64_t)a < (uint64_t)b : a < b;
 }
 
 double type_tolerance(Type type) {
@@ -263,11 +297,10 @@ double type_tolerance(Type type) {
   }
 }
 
+double type_least(Type type) {
+  return types[type].least;
+}
+
 double type_greatest(Type type) {
-  switch (type) {
-  case TYPE_F16: return 65504;
-  case TYPE_BF16: return 0x1.fep127;
-  case TYPE_F32: return FLT_MAX;
-  default: return DBL_MAX;
-  }
+  return types[type].greatest;
 }

@@ -22,6 +22,10 @@ typedef enum Type {
   TYPE_F8_E5M2, // the upper half of an f16
   TYPE_S4,      // two elements in a byte, the first in the low half; TYPE_U4 likewise
   TYPE_U4,
+  TYPE_S16,
+  TYPE_U16,
+  TYPE_U32,
+  TYPE_U64,
   TYPE_COUNT
 } Type;
 
@@ -32,14 +36,18 @@ enum {
   TYPES_F16_F32 = TYPE_BIT(TYPE_F16) | TYPE_BIT(TYPE_F32),
   TYPES_FLOAT = TYPES_F16_F32 | TYPE_BIT(TYPE_BF16) | TYPE_BIT(TYPE_F64),
   TYPES_BYTE = TYPE_BIT(TYPE_U8) | TYPE_BIT(TYPE_S8),
+  TYPES_16_BITS = TYPE_BIT(TYPE_S16) | TYPE_BIT(TYPE_U16),
+  TYPES_64_BITS = TYPE_BIT(TYPE_S64) | TYPE_BIT(TYPE_U64), // integers that f64 cannot represent
+  TYPES_INTEGER = TYPES_BYTE | TYPES_16_BITS | TYPE_BIT(TYPE_S32) | TYPE_BIT(TYPE_U32) | TYPES_64_BITS,
   TYPES_F8 = TYPE_BIT(TYPE_F8_E4M3) | TYPE_BIT(TYPE_F8_E5M2),
   TYPES_4_BITS = TYPE_BIT(TYPE_S4) | TYPE_BIT(TYPE_U4),
   TYPES_QUANTIZED = TYPES_BYTE | TYPES_4_BITS | TYPES_F8,
   TYPES_FLOAT_OR_S32 = TYPES_FLOAT | TYPE_BIT(TYPE_S32),
   TYPES_ARITHMETIC = TYPES_FLOAT_OR_S32 | TYPE_BIT(TYPE_S64),
-  TYPES_CAST = TYPES_FLOAT | TYPES_BYTE | TYPE_BIT(TYPE_S64) | TYPE_BIT(TYPE_S32) | TYPE_BIT(TYPE_BOOLEAN),
+  TYPES_COMPARED = TYPES_FLOAT | TYPES_INTEGER,
+  TYPES_CAST = TYPES_COMPARED | TYPE_BIT(TYPE_BOOLEAN),
   // Types whose elements a kernel can copy bit by bit. 4-bit elements are not among them: they have no byte address.
-  TYPES_MOVED = TYPES_ARITHMETIC | TYPES_BYTE | TYPES_F8 | TYPE_BIT(TYPE_BOOLEAN),
+  TYPES_MOVED = TYPES_CAST | TYPES_F8,
 };
 
 const char *type_name(Type type);      // "f32"; "?" for TYPE_NONE
@@ -61,15 +69,20 @@ uint16_t bf16_from_f64(double value);
 // 0. Storing an element of a packed type leaves the other element of the byte unchanged.
 double type_load(Type type, const void *data, size_t i);
 void type_store(Type type, void *data, size_t i, double value);
-// The same with the interpreter's 8-byte elements: a double, but for TYPE_S64 the bits of an int64_t, as a double
-// cannot represent every s64.
+// The same with the interpreter's 8-byte elements: a double, but for TYPES_64_BITS the bits of the integer, as a double
+// cannot represent each.
 void type_load_wide(Type type, const void *data, size_t i, double *wide);
 void type_store_wide(Type type, void *data, size_t i, const double *wide);
 int64_t type_integer(double value); // as s64: saturated, 0 for NaN
-// The integer of the type with the same low bits, in two's complement; of a boolean, whether the value is not 0.
+// The integer of the type with the same low bits, in two's complement; of a boolean, whether the value is not 0. One of
+// u64 stands for the unsigned integer with its bits, here and below.
 int64_t type_wrap(Type type, int64_t value);
-double type_tolerance(Type type);           // relative difference allowed between two computations of a result
-double type_greatest(Type type);            // the greatest finite number of a float type
+double type_number(Type type, int64_t integer); // rounded to f64
+bool type_less(Type type, int64_t a, int64_t b);
+double type_tolerance(Type type); // relative difference allowed between two computations of a result
+// The least and the greatest finite number; of s64 and u64, the greatest is the number above, 2^63 and 2^64.
+double type_least(Type type);
+double type_greatest(Type type);
 double type_round(Type type, double value); // the value after a store and a load
 
 #endif

@@ -8,39 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-// Operations of an expression for each element; of a reduction, for each element that it reduces. Operators that are
-// not listed select, move or convert values, and count as no arithmetic.
-static const double operations[EXPR_OP_COUNT] = {
-    [EXPR_REDUCE_SUM] = 1,
-    [EXPR_REDUCE_MAXIMUM] = 1,
-    [EXPR_REDUCE_PRODUCT] = 1,
-    [EXPR_ADD] = 1,
-    [EXPR_SUB] = 1,
-    [EXPR_MUL] = 1,
-    [EXPR_DIV] = 1,
-    [EXPR_NEG] = 1,
-    [EXPR_SQRT] = 1,
-    [EXPR_FMA] = 2,
-    [EXPR_MAX] = 1,
-    [EXPR_MIN] = 1,
-    [EXPR_MAXIMUM] = 1,
-    [EXPR_ABS] = 1,
-    [EXPR_EXP] = 1,
-    [EXPR_EXPM1] = 1,
-    [EXPR_LOG] = 1,
-    [EXPR_LOG1P] = 1,
-    [EXPR_TANH] = 1,
-    [EXPR_ERF] = 1,
-    [EXPR_SIN] = 1,
-    [EXPR_COS] = 1,
-    [EXPR_GELU] = 1,
-    [EXPR_GELU_SLOPE] = 1,
-    [EXPR_POW] = 1,
-    [EXPR_FMOD] = 1,
-    [EXPR_FLOOR] = 1,
-    [EXPR_ROUND] = 1,
-};
-
 // The number of products of a convolution, or of the convolution whose gradient the node is, products with padding
 // included. 0: another operator.
 static double convolution_nproducts(const Node *node) {
@@ -89,7 +56,7 @@ bool kernel_count_operations(const Kernel *k, Arena *arena, double *out) {
     const double nelems = (double)axes_nelems(k, e->axes | e->reduced);
     mark_operands(k, e, is_used);
     if (sums) is_product[e->args[0]] = true;
-    total += operations[e->op] * (sums || is_product[id] ? fmin(nelems, most) : nelems);
+    total += expr_info[e->op].operations * (sums || is_product[id] ? fmin(nelems, most) : nelems);
   }
   *out = k->slice_group ? total * (double)k->slice_group->nslices : total;
   return true;

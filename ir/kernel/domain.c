@@ -39,9 +39,9 @@ static void hash_loads(void *context, Type type, const Access *a, int n, const i
   }
 }
 
-static Datum hash_is_kept(void *context, Type type, const Datum *args, int64_t place) {
+static Datum hash_is_kept(void *context, Type type, const Datum *args, int64_t counter) {
   (void)context, (void)type;
-  return datum_of(TYPE_F32, mix(mix(mix(mix(6, args[0].hash), args[1].hash), args[2].hash), (uint64_t)place));
+  return datum_of(TYPE_F32, mix(mix(mix(mix(6, args[0].hash), args[1].hash), args[2].hash), (uint64_t)counter));
 }
 
 // A maximum does not depend on the order of its operands, and takes each once.

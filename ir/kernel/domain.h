@@ -26,7 +26,7 @@ typedef struct ValueDomain {
   void (*load)(void *context, Type type, const Access *a, int n, const int64_t *elements, const Datum *offsets,
                Datum *y);
   // EXPR_IS_KEPT of the element with this number: seed and offset are integers.
-  Datum (*is_kept)(void *context, Type type, const Datum *args, int64_t place);
+  Datum (*is_kept)(void *context, Type type, const Datum *args, int64_t counter);
   void (*apply)(void *context, ExprOp op, Type type, int n, const Datum *const *args, Datum *y);
   void (*convert)(void *context, Type from, Type to, int n, const Datum *x, Datum *y); // f32 and f64
   void (*store)(void *context, Type type, const Access *a, int n, const int64_t *elements, const Datum *x,

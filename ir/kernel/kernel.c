@@ -10,52 +10,52 @@
 #include <string.h>
 
 const ExprInfo expr_info[EXPR_OP_COUNT] = {
-    [EXPR_LOAD] = {"load", 0, false, .has_s64 = true},
-    [EXPR_CONSTANT] = {"set", 0, false, .has_s64 = true},
-    [EXPR_REDUCE_SUM] = {"sum", 1, false},
-    [EXPR_REDUCE_MAXIMUM] = {"greatest", 1, false},
-    [EXPR_REDUCE_PRODUCT] = {"product", 1, false},
-    [EXPR_COMBINE] = {"combine", 0, false},
-    [EXPR_ADD] = {"add", 2, false, .has_s64 = true},
-    [EXPR_SUB] = {"sub", 2, false, .has_s64 = true},
-    [EXPR_MUL] = {"mul", 2, false, .has_s64 = true},
-    [EXPR_DIV] = {"div", 2, false},
-    [EXPR_NEG] = {"neg", 1, false, .has_s64 = true},
-    [EXPR_SQRT] = {"sqrt", 1, false},
-    [EXPR_MAX] = {"max", 2, false, .has_s64 = true},
-    [EXPR_FMA] = {"fma", 3, false, .has_s64 = true},
+    [EXPR_LOAD] = {"load", 0, .has_s64 = true},
+    [EXPR_CONSTANT] = {"set", 0, .has_s64 = true},
+    [EXPR_REDUCE_SUM] = {"sum", 1, .operations = 1},
+    [EXPR_REDUCE_MAXIMUM] = {"greatest", 1, .operations = 1},
+    [EXPR_REDUCE_PRODUCT] = {"product", 1, .operations = 1},
+    [EXPR_COMBINE] = {"combine", 0},
+    [EXPR_ADD] = {"add", 2, .has_s64 = true, .operations = 1},
+    [EXPR_SUB] = {"sub", 2, .has_s64 = true, .operations = 1},
+    [EXPR_MUL] = {"mul", 2, .has_s64 = true, .operations = 1},
+    [EXPR_DIV] = {"div", 2, .operations = 1},
+    [EXPR_NEG] = {"neg", 1, .has_s64 = true, .operations = 1},
+    [EXPR_SQRT] = {"sqrt", 1, .operations = 1},
+    [EXPR_MAX] = {"max", 2, .has_s64 = true, .operations = 1},
+    [EXPR_FMA] = {"fma", 3, .has_s64 = true, .operations = 2},
     [EXPR_GT] = {"gt", 2, true, .has_s64 = true},
-    [EXPR_SELECT] = {"select", 3, false, .has_s64 = true},
-    [EXPR_ROUND_F32] = {"round_f32", 1, false},
-    [EXPR_ROUND_F16] = {"round_f16", 1, false},
-    [EXPR_ROUND_BF16] = {"round_bf16", 1, false},
-    [EXPR_ABS] = {"abs", 1, false},
-    [EXPR_MIN] = {"min", 2, false, .has_s64 = true},
+    [EXPR_SELECT] = {"select", 3, .has_s64 = true},
+    [EXPR_ROUND_F32] = {"round_f32", 1},
+    [EXPR_ROUND_F16] = {"round_f16", 1},
+    [EXPR_ROUND_BF16] = {"round_bf16", 1},
+    [EXPR_ABS] = {"abs", 1, .operations = 1},
+    [EXPR_MIN] = {"min", 2, .has_s64 = true, .operations = 1},
     [EXPR_EQ] = {"eq", 2, true, .has_s64 = true},
     [EXPR_GE] = {"ge", 2, true, .has_s64 = true},
-    [EXPR_EXP] = {"exp", 1, false, true},
-    [EXPR_EXPM1] = {"expm1", 1, false, true},
-    [EXPR_LOG] = {"log", 1, false, true},
-    [EXPR_LOG1P] = {"log1p", 1, false, true},
-    [EXPR_TANH] = {"tanh", 1, false, true},
-    [EXPR_ERF] = {"erf", 1, false, true},
-    [EXPR_SIN] = {"sin", 1, false, true},
-    [EXPR_COS] = {"cos", 1, false, true},
-    [EXPR_GELU] = {"gelu", 1, false, true},
-    [EXPR_GELU_SLOPE] = {"gelu_slope", 1, false, true},
-    [EXPR_POW] = {"pow", 2, false, true},
-    [EXPR_FLOOR] = {"floor", 1, false},
-    [EXPR_ROUND] = {"round", 1, false},
-    [EXPR_MAXIMUM] = {"maximum", 2, false},
-    [EXPR_ROUND_E4M3] = {"round_e4m3", 1, false},
-    [EXPR_ROUND_E5M2] = {"round_e5m2", 1, false},
-    [EXPR_INDEX] = {"index", 0, false, .has_s64 = true},
-    [EXPR_INTEGER] = {"integer", 0, false},
+    [EXPR_EXP] = {"exp", 1, .is_elementary = true, .operations = 1},
+    [EXPR_EXPM1] = {"expm1", 1, .is_elementary = true, .operations = 1},
+    [EXPR_LOG] = {"log", 1, .is_elementary = true, .operations = 1},
+    [EXPR_LOG1P] = {"log1p", 1, .is_elementary = true, .operations = 1},
+    [EXPR_TANH] = {"tanh", 1, .is_elementary = true, .operations = 1},
+    [EXPR_ERF] = {"erf", 1, .is_elementary = true, .operations = 1},
+    [EXPR_SIN] = {"sin", 1, .is_elementary = true, .operations = 1},
+    [EXPR_COS] = {"cos", 1, .is_elementary = true, .operations = 1},
+    [EXPR_GELU] = {"gelu", 1, .is_elementary = true, .operations = 1},
+    [EXPR_GELU_SLOPE] = {"gelu_slope", 1, .is_elementary = true, .operations = 1},
+    [EXPR_POW] = {"pow", 2, .is_elementary = true, .operations = 1},
+    [EXPR_FLOOR] = {"floor", 1, .operations = 1},
+    [EXPR_ROUND] = {"round", 1, .operations = 1},
+    [EXPR_MAXIMUM] = {"maximum", 2, .operations = 1},
+    [EXPR_ROUND_E4M3] = {"round_e4m3", 1},
+    [EXPR_ROUND_E5M2] = {"round_e5m2", 1},
+    [EXPR_INDEX] = {"index", 0, .has_s64 = true},
+    [EXPR_INTEGER] = {"integer", 0},
     [EXPR_IS_KEPT] = {"is_kept", 3, true},
-    [EXPR_COUNT] = {"count", 0, false, .has_s64 = true},
-    [EXPR_RECIPROCAL] = {"share", 0, false},
-    [EXPR_FMOD] = {"fmod", 2, false, true, .has_s64 = true},
-    [EXPR_ROUND_ODD] = {"round_odd", 1, false},
+    [EXPR_COUNT] = {"count", 0, .has_s64 = true},
+    [EXPR_RECIPROCAL] = {"share", 0},
+    [EXPR_FMOD] = {"fmod", 2, .is_elementary = true, .has_s64 = true, .operations = 1},
+    [EXPR_ROUND_ODD] = {"round_odd", 1},
 };
 
 const ReductionInfo reductions[EXPR_OP_COUNT] = {
@@ -221,10 +221,10 @@ ExprId expr_integer(Kernel *k, int64_t integer) {
   return add_expr(k, (Expr){.op = EXPR_INTEGER, .integer = integer, .is_s64 = true});
 }
 
-ExprId expr_is_kept(Kernel *k, AccessId place, ExprId seed, ExprId offset, ExprId probability) {
+ExprId expr_is_kept(Kernel *k, AccessId counter, ExprId seed, ExprId offset, ExprId probability) {
   if (k->out_of_memory || !seed || !offset || !probability) return 0;
-  AxisSet axes = access_axes(k, &k->accesses[place]) | k->exprs[probability].axes;
-  return add_expr(k, (Expr){.op = EXPR_IS_KEPT, .access = place, .args = {seed, offset, probability}, .axes = axes});
+  AxisSet axes = access_axes(k, &k->accesses[counter]) | k->exprs[probability].axes;
+  return add_expr(k, (Expr){.op = EXPR_IS_KEPT, .access = counter, .args = {seed, offset, probability}, .axes = axes});
 }
 
 ExprId expr_integer_over(Kernel *k, int64_t integer, AxisSet axes) {

@@ -131,6 +131,8 @@ typedef struct ExprInfo { // a row of the table of expression operators
   bool is_mask;       // the result is a mask
   bool is_elementary; // computed by tens of instructions
   bool has_s64;       // kernels that compute in s64 have it: results wrap around
+  // Arithmetic operations for each element, of a reduction for each that it reduces; 0: it selects, moves or converts.
+  double operations;
 } ExprInfo;
 extern const ExprInfo expr_info[EXPR_OP_COUNT];
 
@@ -210,7 +212,7 @@ ExprId expr_load_s64(Kernel *k, AccessId access);               // sets is_s64
 ExprId expr_load_at(Kernel *k, AccessId access, ExprId offset); // offset: in elements, an integral number
 ExprId expr_index(Kernel *k, int axis);
 ExprId expr_integer(Kernel *k, int64_t integer);
-ExprId expr_is_kept(Kernel *k, AccessId place, ExprId seed, ExprId offset, ExprId probability);
+ExprId expr_is_kept(Kernel *k, AccessId counter, ExprId seed, ExprId offset, ExprId probability);
 ExprId expr_constant(Kernel *k, double number);
 ExprId expr_constant_over(Kernel *k, double number, AxisSet axes);   // the number, marked as varying over `axes`
 ExprId expr_integer_over(Kernel *k, int64_t integer, AxisSet axes);  // likewise, in a kernel that computes in s64

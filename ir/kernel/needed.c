@@ -9,14 +9,14 @@ bool loop_finishes(const Loop *loop, ExprId sum, int before) {
   return false;
 }
 
-static bool is_left(const Loop *loop, ExprId vector, int before) {
+int loop_spilling_sweep(const Loop *loop, ExprId vector) {
   for (int i = 0; i < loop->nspills; i++)
-    if (loop->spills[i].expr == vector && loop->spills[i].sweep < before) return true;
-  return false;
+    if (loop->spills[i].expr == vector) return loop->spills[i].sweep;
+  return loop->nsweeps;
 }
 
 bool is_available(const Available *f, ExprId id) {
-  return id == f->expr || loop_finishes(f->loop, id, f->sums) || is_left(f->loop, id, f->vectors);
+  return id == f->expr || loop_finishes(f->loop, id, f->sums) || loop_spilling_sweep(f->loop, id) < f->vectors;
 }
 
 // The recursion is as deep as the DAG: a few dozen levels at most.

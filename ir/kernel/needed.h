@@ -22,6 +22,8 @@ void mark_needed(const Available *f, ExprId id, bool *is_needed);
 // Marks the expressions that a root needs in its sweep.
 void loop_mark_root(const Kernel *k, const Loop *loop, const Root *root, bool *is_needed);
 
+// The sweep that computes the vector and spills it; loop->nsweeps: none does.
+int loop_spilling_sweep(const Loop *loop, ExprId vector);
 bool loop_finishes(const Loop *loop, ExprId sum, int before); // a sweep before this one finishes the reduction
 
 #endif

@@ -17,13 +17,13 @@ static void add_middle_levels(const Loop *loop, const Segments *segments, Nest *
 static void add_levels(const Kernel *k, const Loop *loop, LoopLevel level, const Segments *segments, Nest *nest) {
   const int tile = loop_tile(loop) != 0, last = loop->nouter + loop->ninner - 1;
   const AxisSet taps = level == LOOP_TAPS ? loop_row_axes(k, loop) : 0; // 0: rows are indices on all axes that are cut
-  int first = loop->nfree;
+  int first = loop->nbatch;
   while (taps && !(taps >> loop->axes[first] & 1)) first++;
   const int naxes = loop->nouter - first;
   switch (level) {
   case LOOP_END: return;
-  case LOOP_FREE:
-    for (int i = 0; i < loop->nfree; i++) add_level(nest, (NestLevel){ROLE_FREE, i, 1, 1});
+  case LOOP_BATCH:
+    for (int i = 0; i < loop->nbatch; i++) add_level(nest, (NestLevel){ROLE_BATCH, i, 1, 1});
     return;
   case LOOP_CUT:
     if (naxes + tile) add_level(nest, (NestLevel){ROLE_CUT, first, naxes + tile, loop_block_length(k, loop)});
@@ -51,7 +51,7 @@ Nest loop_nest(const Kernel *k, const Loop *loop, const Segments *segments) {
   Nest nest = {0};
   for (const LoopLevel *level = loop->levels; *level; level++) {
     add_levels(k, loop, *level, segments, &nest);
-    if (*level < LOOP_MIDDLE) nest.step = nest.nlevels;
+    if (*level < LOOP_MIDDLE) nest.inside = nest.nlevels;
   }
   return nest;
 }
@@ -64,27 +64,21 @@ AxisSet nest_level_axes(const Loop *loop, const NestLevel *level) {
 
 static void print_factor(const NestLevel *level, Text *out) {
   const long long factor = level->factor;
-  switch (level->role) {
-  case ROLE_CUT:
-  case ROLE_ROWS: text_format(out, " by %lld", factor); return;
-  case ROLE_LANES: text_format(out, factor > 1 ? " by %d x %lld" : " by %d", LANES, factor); return;
-  case ROLE_SEGMENTS: text_format(out, factor ? " by %lld" : " by an open length", factor); return;
-  case ROLE_FREE:
-  case ROLE_SERIAL: return;
-  }
+  if (level->role == ROLE_LANES) text_format(out, factor > 1 ? " by %d x %lld" : " by %d", LANES, factor);
+  else text_format(out, factor ? " by %lld" : " by an open length", factor);
 }
 
 void nest_print(const Kernel *k, const Loop *loop, const Nest *nest, Text *out) {
-  static const char *const names[] = {"free", "cut", "rows", "lanes", "runs", "serial"};
+  static const char *const names[] = {"batch", "cut", "rows", "lanes", "segments", "serial"};
   const char *before = "";
   for (int i = 0; i < nest->nlevels; i++) {
     const NestLevel *level = &nest->levels[i];
-    const bool has_factor = level->role != ROLE_FREE && level->role != ROLE_SERIAL;
+    const bool has_factor = level->role != ROLE_BATCH && level->role != ROLE_SERIAL;
     if (!level->naxes) continue;
-    const bool is_same = i > 0 && i != nest->step && !has_factor && level[-1].role == level->role;
-    if (!is_same) text_format(out, "%s%s%s", before, i == nest->step ? "step: " : "", names[level->role]);
+    const bool is_same = i > 0 && i != nest->inside && !has_factor && level[-1].role == level->role;
+    if (!is_same) text_format(out, "%s%s%s", before, i == nest->inside ? "micro-kernel: " : "", names[level->role]);
     for (int a = 0; a < level->naxes; a++) text_format(out, " %s", k->axes[loop->axes[level->first + a]].name);
-    print_factor(level, out);
+    if (has_factor) print_factor(level, out);
     before = "; ";
   }
 }

@@ -28,9 +28,9 @@ static bool reads_as_stored(const Kernel *k, const bool *is_needed, const Value 
     const Expr *e = &k->exprs[id];
     if (!is_needed[id] || e->op != EXPR_LOAD || k->accesses[e->access].value != v) continue;
     const Access *a = &k->accesses[e->access];
-    bool is_at_same_place =
+    bool is_at_same_element =
         !e->args[0] && !a->nbounds && a->offset == stored->offset && a->offset_monomial == stored->offset_monomial;
-    if (!is_at_same_place || !access_strides_equal(a, stored)) return false;
+    if (!is_at_same_element || !access_strides_equal(a, stored)) return false;
   }
   return true;
 }

@@ -91,7 +91,7 @@ static uint32_t find_same(const Schedule *s, const Temporary *t) {
 
 size_t program_maker(const Program *p, size_t kernel, uint32_t *temporary) {
   const Temporary *t = &p->schedules[kernel]->temporaries[*temporary];
-  while (t->is_made) {
+  while (t->is_reused) {
     do *temporary = find_same(p->schedules[--kernel], t);
     while (*temporary == p->schedules[kernel]->ntemporaries);
     t = &p->schedules[kernel]->temporaries[*temporary];
@@ -235,7 +235,7 @@ void program_print(const Program *p, Text *out) {
   text_format(out, "workspace: %zu bytes, %zu without reuse\n", p->workspace_nbytes, p->unshared_nbytes);
 }
 
-size_t program_place_nbytes(const Program *p, Type type, int64_t nelems, Monomial monomial) {
+size_t program_slot_nbytes(const Program *p, Type type, int64_t nelems, Monomial monomial) {
   enum { LARGEST_ELEMENT = 8 };
   const size_t nbytes = type_array_nbytes(type, (size_t)open_factor(p->graph, nelems, monomial));
   if (!monomial || nbytes >= (size_t)8 * LINE_NBYTES) return whole_lines(nbytes);

@@ -1,4 +1,4 @@
-// Programs: the scheduled kernels of a graph, and the places in the workspace of the values between kernels.
+// Programs: the scheduled kernels of a graph, and the offsets in the workspace of the values between kernels.
 #ifndef NGRAD_IR_KERNEL_PROGRAM_H
 #define NGRAD_IR_KERNEL_PROGRAM_H
 
@@ -62,7 +62,7 @@ struct LoopTree *program_tree(const Program *p, size_t kernel, size_t loop); // 
 void program_number_kernels(Program *p);                                     // sets first_kernel
 // The bytes of a value in an arena, divided by the monomial's value: whole cache lines, except few bytes in an arena
 // with a monomial, where rounding would be multiplied by the monomial's value.
-size_t program_place_nbytes(const Program *p, Type type, int64_t nelems, Monomial monomial);
+size_t program_slot_nbytes(const Program *p, Type type, int64_t nelems, Monomial monomial);
 
 // The types in which nodes are computed, by node->index, in the arena; TYPE_NONE: the node is an alias. NULL: out of
 // memory.
@@ -82,7 +82,8 @@ OpenSize program_temporary_size(const Program *p, uint32_t kernel, uint32_t temp
 uint32_t program_unit_first(const Program *p, uint32_t kernel);
 uint32_t program_unit_end(const Program *p, uint32_t kernel);
 // The kernel that stores the elements of the temporary with index *temporary in `kernel`: `kernel` itself, or, if
-// Temporary.is_made is set, an earlier kernel. Sets *temporary to the temporary's index in the kernel that is returned.
+// Temporary.is_reused is set, an earlier kernel. Sets *temporary to the temporary's index in the kernel that is
+// returned.
 size_t program_maker(const Program *p, size_t kernel, uint32_t *temporary);
 const ProgramSliceGroup *program_slice_group(const Program *p, size_t kernel); // the kernel's slice group; NULL: none
 int64_t slice_group_first_slice(const ProgramSliceGroup *v, int64_t chunk);  // for chunk nchunks, the number of slices

@@ -47,11 +47,11 @@ static int64_t count_points(const Reference *r, const int *axes, int naxes) {
   return count;
 }
 
-static int64_t place_in_table(const Reference *r, const Expr *e) {
-  int64_t place = 0;
+static int64_t index_in_table(const Reference *r, const Expr *e) {
+  int64_t index = 0;
   for (int axis = 0; axis < MAX_AXES; axis++)
-    if (e->axes >> axis & 1) place = place * r->extent[axis] + r->index[axis];
-  return place;
+    if (e->axes >> axis & 1) index = index * r->extent[axis] + r->index[axis];
+  return index;
 }
 
 // Values at a point
@@ -90,11 +90,12 @@ static Datum convert(const Reference *r, Type from, Type to, Datum x) {
   return x;
 }
 
+// The value of an expression, whose operands are evaluated, at the point.
 static Datum evaluate(const Reference *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   Datum args[3] = {{0}};
   int64_t element;
-  if (expr_is_reduction(e)) return r->table[id][place_in_table(r, e)];
+  if (expr_is_reduction(e)) return r->table[id][index_in_table(r, e)];
   switch (e->op) {
   case EXPR_CONSTANT: return r->k->is_s64 ? integer(r, e->integer) : number(r, r->type, e->number);
   case EXPR_INDEX: return number(r, r->type, (double)r->index[__builtin_ctz(e->axes)]);
@@ -243,6 +244,7 @@ static Datum sum_block(Reference *r, const Summation *s, ExprId operand, int64_t
   return sum;
 }
 
+// A sum over outer axes: partial sums of blocks, added in order.
 static Datum sum_outer(Reference *r, const Summation *s, ExprId operand) {
   const SumLevel *first = &s->outer.order->levels[0];
   const Adding a = {s->outer.order, operand, s->outer.order->levels[1].type};
@@ -261,6 +263,7 @@ static Datum sum_outer(Reference *r, const Summation *s, ExprId operand) {
   return convert(r, a.type, r->type, sum);
 }
 
+// Evaluates a reduction at all points of its axes.
 static bool fill_table(Reference *r, const Summation *s) {
   const Expr *e = &r->k->exprs[s->sum];
   int axes[MAX_AXES];
@@ -300,6 +303,7 @@ static const char *find_unknown(const Reference *r, const bool *is_used, const S
   return NULL;
 }
 
+// Evaluates the reductions, each after those that it needs, then the stores.
 static bool find_values(Reference *r, const Summation *sums, size_t nsums, const char **why) {
   const Kernel *k = r->k;
   bool *is_used = ARENA_ARRAY(&r->arena, bool, k->nexprs);

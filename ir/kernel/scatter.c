@@ -15,16 +15,16 @@ static bool is_plain_load(const Kernel *k, const Expr *e) {
 }
 
 // Matches index < 0 ? index + extent : index.
-static bool find_indices(const Kernel *k, const Expr *place, Scatter *s) {
+static bool find_indices(const Kernel *k, const Expr *row, Scatter *s) {
   const Axis *rows = &k->axes[s->rows];
-  if (place->op != EXPR_SELECT || argument(k, place, 0)->op != EXPR_GT) return false;
-  const Expr *test = argument(k, place, 0), *sum = argument(k, place, 1), *index = argument(k, place, 2);
+  if (row->op != EXPR_SELECT || argument(k, row, 0)->op != EXPR_GT) return false;
+  const Expr *test = argument(k, row, 0), *sum = argument(k, row, 1), *index = argument(k, row, 2);
   s->indices = index->access;
   if (!is_plain_load(k, index) || index->axes != 1U << s->summed || k->accesses[s->indices].stride[s->summed] != 1 ||
       k->accesses[s->indices].stride_monomial[s->summed])
     return false;
-  return is_number(argument(k, test, 0), 0, 0) && test->args[1] == place->args[2] && sum->op == EXPR_ADD &&
-         sum->args[0] == place->args[2] && is_number(argument(k, sum, 1), (double)rows->extent, rows->monomial);
+  return is_number(argument(k, test, 0), 0, 0) && test->args[1] == row->args[2] && sum->op == EXPR_ADD &&
+         sum->args[0] == row->args[2] && is_number(argument(k, sum, 1), (double)rows->extent, rows->monomial);
 }
 
 // Whether the access is dense along the axes, the last with stride 1; -1 stands for no axis.
@@ -42,7 +42,7 @@ static bool is_dense(const Kernel *k, const Access *a, const int axes[3]) {
 
 bool kernel_find_scatter(const Kernel *k, Scatter *s) {
   const Type type = kernel_type(k);
-  *s = (Scatter){.free = -1, .columns = -1};
+  *s = (Scatter){.batch = -1, .columns = -1};
   if (k->nstores != 1 || k->slice_group || k->naxes < 3 || k->naxes > 4) return false;
   s->sum = k->stores[0].value;
   s->to = k->stores[0].access;
@@ -58,13 +58,13 @@ bool kernel_find_scatter(const Kernel *k, Scatter *s) {
   for (int axis = 0; axis < k->naxes; axis++) {
     if (axis == s->summed || axis == s->rows) continue;
     if (k->accesses[s->to].stride[axis] == 1 && !k->accesses[s->to].stride_monomial[axis]) s->columns = axis;
-    else s->free = axis;
+    else s->batch = axis;
   }
   const Access *to = &k->accesses[s->to];
-  if (s->columns < 0 || (s->free < 0) != (k->naxes == 3) || s->rows == s->summed || to->offset) return false;
+  if (s->columns < 0 || (s->batch < 0) != (k->naxes == 3) || s->rows == s->summed || to->offset) return false;
   if (to->type != type || k->accesses[s->from].type != type) return false;
-  return find_indices(k, argument(k, is_own, 0), s) && is_dense(k, to, (const int[]){s->free, s->rows, s->columns}) &&
-         is_dense(k, &k->accesses[s->from], (const int[]){s->free, s->summed, s->columns});
+  return find_indices(k, argument(k, is_own, 0), s) && is_dense(k, to, (const int[]){s->batch, s->rows, s->columns}) &&
+         is_dense(k, &k->accesses[s->from], (const int[]){s->batch, s->summed, s->columns});
 }
 
 bool kernel_is_scatter(const Kernel *k) {

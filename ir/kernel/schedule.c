@@ -40,7 +40,7 @@ static int compare_roots(const void *a, const void *b) {
 
 bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
   int64_t nelems = loop->cut.length, next = 1;
-  bool is_dense = !loop->nfree && a->offset % 2 == 0 && !a->offset_monomial;
+  bool is_dense = !loop->nbatch && a->offset % 2 == 0 && !a->offset_monomial;
   if (!type_is_packed(a->type)) return false;
   for (int i = loop->nouter + loop->ninner - 1; i >= 0; i--) {
     is_dense &= a->stride[loop->axes[i]] == next && !a->stride_monomial[loop->axes[i]];
@@ -154,7 +154,7 @@ int64_t loop_row_nelems(const Kernel *k, const Loop *loop) {
 AxisSet loop_row_axes(const Kernel *k, const Loop *loop) {
   if (!loop_has(loop, LOOP_TAPS) || loop->rows == 1 || loop->cut.length != loop->rows) return 0;
   AxisSet axes = 0;
-  for (int i = loop->nouter - 1; i >= loop->nfree && axes_nelems(k, axes) < loop->rows; i--)
+  for (int i = loop->nouter - 1; i >= loop->nbatch && axes_nelems(k, axes) < loop->rows; i--)
     axes |= 1U << loop->axes[i];
   return axes_nelems(k, axes) == loop->rows && !axes_monomial(k, axes) ? axes : 0;
 }
@@ -164,7 +164,7 @@ int loop_axis_outside_windows(const Kernel *k, const Loop *loop, AccessId id) {
   const int last = loop->nouter + loop->ninner - 2; // position of the last middle axis
   AxisSet windows = 0;
   for (size_t i = 0; i < a->nbounds; i++) windows |= bound_axes(&a->bounds[i]);
-  if (!loop->nfree || !(windows >> loop->axes[loop->nfree - 1] & 1)) return -1;
+  if (!loop->nbatch || !(windows >> loop->axes[loop->nbatch - 1] & 1)) return -1;
   AxisSet taps = windows & loop_middle_axes(loop);
   for (int i = last; i >= loop->nouter; i--) {
     if (!(taps >> loop->axes[i] & 1)) return taps ? -1 : loop->axes[i];
@@ -188,7 +188,7 @@ bool loop_has_contiguous_rows(const Kernel *k, const Loop *loop, AccessId id) {
 }
 
 bool loop_is_tiled(const Loop *loop) {
-  return loop->nfree == loop->nouter && loop->ninner == 1;
+  return loop->nbatch == loop->nouter && loop->ninner == 1;
 }
 
 int64_t loop_tile(const Loop *loop) {
@@ -197,13 +197,13 @@ int64_t loop_tile(const Loop *loop) {
 
 AxisSet loop_cut_axes(const Loop *loop) {
   AxisSet axes = loop_tile(loop) ? 1U << loop_vector_axis(loop) : 0;
-  for (int i = loop->nfree; i < loop->nouter; i++) axes |= 1U << loop->axes[i];
+  for (int i = loop->nbatch; i < loop->nouter; i++) axes |= 1U << loop->axes[i];
   return axes;
 }
 
 // Blocks
 
-static AxisSet free_axes(const Loop *loop) {
+static AxisSet batch_axes(const Loop *loop) {
   return loop_outer_axes(loop) & ~loop_cut_axes(loop);
 }
 
@@ -226,11 +226,11 @@ bool loop_has_open_cut_blocks(const Kernel *k, const Loop *loop) {
 }
 
 int64_t loop_nblocks(const Kernel *k, const Loop *loop) {
-  return axes_nelems(k, free_axes(loop)) * loop_ncut_blocks(k, loop);
+  return axes_nelems(k, batch_axes(loop)) * loop_ncut_blocks(k, loop);
 }
 
 int64_t loop_ncombined(const Kernel *k, const Loop *loop, const Expr *combine) {
-  const int64_t others = axes_nelems(k, free_axes(loop) & ~combine->axes);
+  const int64_t others = axes_nelems(k, batch_axes(loop) & ~combine->axes);
   return others * (loop_has_open_cut_blocks(k, loop) ? 1 : loop_ncut_blocks(k, loop));
 }
 
@@ -241,7 +241,7 @@ bool loop_is_idle(const Kernel *k, const Loop *loop) {
     if (root->kind == ROOT_STORE) leaves_any |= axes_nelems(k, root_axes(k, root)) != 0;
     if (root->kind == ROOT_REDUCE_OUTER) leaves_any |= axes_nelems(k, access_axes(k, &k->accesses[root->access])) != 0;
   }
-  return !leaves_any || loop->is_made || loop_nblocks(k, loop) == 0;
+  return !leaves_any || loop->is_reused || loop_nblocks(k, loop) == 0;
 }
 
 // Bytes

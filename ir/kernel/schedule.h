@@ -21,10 +21,9 @@ typedef struct Temporary { // memory that carries values between a kernel's loop
                      // values
   uint32_t loop;     // the loop whose blocks store the partial results
   Monomial monomial; // of nelems; with partial results, of the part of one block
-  bool is_own; // each element is read only in the outer iteration that writes it: a local array of a step, not in the
-               // workspace
+  bool is_own;       // a local array of a micro-kernel: the outer iteration that writes an element alone reads it
   bool is_invariant; // in a slice group: invariant loops store the temporary, and later slices read the same elements
-  bool is_made;      // an earlier schedule that this one follows stores the elements, at the same `offset`
+  bool is_reused;    // an earlier schedule that this one follows stores the elements, at the same `offset`
 } Temporary;
 
 // A result of a loop: a store, or a reduction. A loop's roots are sorted by sweep.
@@ -45,26 +44,26 @@ typedef struct Root {
   const SumOrder *order; // ROOT_REDUCE_*: the order of additions, which kernel_order decides; else NULL
 } Root;
 
-typedef struct Spill { // a vector that a sweep stores in a local array of the step; later sweeps load it
+typedef struct Spill { // a vector that a sweep stores in a local array of the micro-kernel; later sweeps load it
   ExprId expr;
   int sweep; // the sweep that computes and spills the vector
 } Spill;
 enum { MOST_SPILLS = 2, SCALAR_ROW_NBYTES = 768 }; // what rows may take of the 2 kB of a function's stack in scalar C
 
-// The levels of loop nests. loop_nest (ir/kernel/nest.h) adds factors and runs. Levels from LOOP_MIDDLE on are inside
-// of a step.
+// The levels of loop nests. loop_nest (ir/kernel/nest.h) adds factors and segments. Levels from LOOP_MIDDLE on are
+// inside of a micro-kernel.
 typedef enum LoopLevel {
-  LOOP_END,     // after the last level
-  LOOP_FREE,    // the free axes: each index has blocks of its own
-  LOOP_CUT,     // the other outer axes, or the axis of a tiled loop: cut into blocks or tiles
-  LOOP_COLUMNS, // products: the vector axis is cut into the columns of a step. One factor does not vary over this axis,
-                // and the other not over the cut axes: a matrix product for each index on the free axes
-  LOOP_ROWS,    // the iterations of a block: `rows` of them in a step
-  LOOP_TAPS,    // depthwise sums: likewise, but the rows of a step may be all indices of the innermost axes. Both
-                // factors vary over the vector axis, and one of them not over the cut axes
-  LOOP_ROW_LANES,    // the iterations of a block, on the last outer axis: each lane computes a row
-  LOOP_MIDDLE,       // the middle axes: one index after the other
-  LOOP_LANES,        // the vector axis: vectors of LANES indices
+  LOOP_END,       // after the last level
+  LOOP_BATCH,     // the batch axes: each index has blocks of its own
+  LOOP_CUT,       // the other outer axes, or the axis of a tiled loop: cut into blocks or tiles
+  LOOP_COLUMNS,   // products: the vector axis is cut into the columns of a micro-kernel. One factor does not vary over
+                  // this axis, and the other not over the cut axes: a matrix product for each index on the batch axes
+  LOOP_ROWS,      // the iterations of a block: `rows` of them in a micro-kernel
+  LOOP_TAPS,      // depthwise sums: likewise, but the rows of a micro-kernel may be all indices of the innermost axes.
+                  // Both factors vary over the vector axis, and one of them not over the cut axes
+  LOOP_ROW_LANES, // the iterations of a block, on the last outer axis: each lane computes a row
+  LOOP_MIDDLE,    // the middle axes: one index after the other
+  LOOP_LANES,     // the vector axis: vectors of LANES indices
   LOOP_ROW_ELEMENTS, // the vector axis, if rows are in lanes: one index after the other
   LOOP_ROW_COPY      // likewise, but the only root copies dense rows into panels along the last outer axis
 } LoopLevel;
@@ -73,42 +72,42 @@ typedef enum LoopLevel {
 // iteration makes `nsweeps` sweeps: passes over all indices of the inner axes. The last inner axis is the vector axis,
 // cut into vectors of LANES; the other inner axes are the middle axes. A loop with one inner axis and no outer axes, or
 // free ones only, is tiled: the inner axis is cut into tiles, which run as blocks do. Then outer reductions reduce the
-// inner axis, and may reduce the last of the free axes, too.
+// inner axis, and may reduce the last of the batch axes, too.
 typedef struct Loop {
   // kernel_order sets the fields from here to dense_axis, independent of the target
   // (but schedule_find_invariants sets is_invariant, and schedule_reuse_copies is_made). They imply the orders of the
   // roots (loop_sum_order).
   int axes[MAX_AXES]; // outer axes, slowest first, then inner axes
   int nouter, ninner;
-  // The first `nfree` outer axes are free: outer reductions do not reduce them, and a block has one index on them. The
+  // The first `nbatch` outer axes are free: outer reductions do not reduce them, and a block has one index on them. The
   // other outer axes are cut into blocks.
-  int nfree;
+  int nbatch;
   // Of the iterations on the cut axes into blocks, or of the axis's elements into tiles. With outer reductions, equal
   // to the cut of their first levels. Else blocks decide no bits, and schedule_tune may change their length.
   Cut cut;
   // From the outermost to the innermost, then LOOP_END: a table of passes/schedule/order/nests.c.
   const LoopLevel *levels;
-  bool is_side;      // computes temporaries for main loops, or results that do not vary over all axes
+  bool is_producer;  // computes temporaries for main loops, or results that do not vary over all axes
   bool is_invariant; // in a slice group: the loop computes the same for all slices along the last level, and runs only
                      // for the first of these
-  bool is_made;      // does not run, as another schedule makes its temporaries (Temporary.is_made)
-  bool may_share_rows; // a step may compute several outer iterations, as each sum has one accumulator, and no scalar
-                       // varies over middle axes
+  bool is_reused;    // does not run, as another schedule makes its temporaries (Temporary.is_reused)
+  bool may_share_rows; // a micro-kernel may compute several outer iterations, as each sum has one accumulator, and no
+                       // scalar varies over middle axes
   int dense_axis;      // main loops: the axis along which most accessed elements are adjacent in memory
 
   // The fields from here to nspills do not affect results. schedule_tune chooses them for a target.
   bool is_serial;      // a single thread runs all blocks
   int64_t serial_work; // if not 0, with open dims: a single thread runs all blocks if the axes have at most this many
                        // elements
-  int rows;            // outer iterations in a step
-  int vectors;         // with sums in lanes: vectors of results that a step sums together; else 0
-  int64_t columns;     // elements of the vector axis in a step; 0: all
+  int rows;            // outer iterations in a micro-kernel
+  int vectors;         // with sums in lanes: vectors of results that a micro-kernel sums together; else 0
+  int64_t columns;     // elements of the vector axis in a micro-kernel; 0: all
   int prefetch; // prefetch distance in outer iterations, of which each sweep prefetches some tensors; 0: none. In
-                // products: in indices of the innermost free axis, along which windows read the vector factor
+                // products: in indices of the innermost batch axis, along which windows read the vector factor
   int ahead;    // prefetch distance of each sweep along the vector axis, in elements; near the end of a row, the sweep
                 // prefetches from the next middle iteration. Less than the axis's literal extent; 0: no prefetching.
   // In products: prefetches the vector factor in the same middle iteration, even beyond the end of its row
-  bool fetches_rows;    // in products: each step prefetches the rows of the next step, which are contiguous
+  bool fetches_rows;    // in products: each micro-kernel prefetches the next one's rows, which are contiguous
   int iterations_ahead; // prefetch distance of each sweep, in iterations of the last middle axis; 0: no prefetching
   bool is_peeled;       // the last sweep stores a row's elements before its first cache line separately, so that its
                         // vectors are aligned
@@ -170,7 +169,7 @@ bool root_is_in_sweep(const Kernel *k, const Loop *loop, const Root *root);
 
 bool loop_has(const Loop *loop, LoopLevel level);
 // Inner sums are sums of products with a factor that does not vary over the cut axes: it is the same in all rows of a
-// step (LOOP_COLUMNS, LOOP_TAPS).
+// micro-kernel (LOOP_COLUMNS, LOOP_TAPS).
 bool loop_shares_factors(const Loop *loop);
 // Rows are in lanes, and their elements are adjacent in memory; else columns are, with lanes along adjacent elements.
 bool loop_sums_rows(const Loop *loop);
@@ -184,16 +183,18 @@ bool loop_is_tiled(const Loop *loop);
 int64_t loop_tile(const Loop *loop);    // elements of a tile; 0: the loop is not tiled
 int loop_vector_axis(const Loop *loop); // the innermost axis; -1: there is none
 int loop_lane_axis(const Loop *loop);   // the axis that lanes lie along; -1: there is none
-// The innermost axes among those cut into blocks, if the rows of each step are all indices of these axes; else 0.
+// The innermost axes among those cut into blocks, if the rows of each micro-kernel are all indices of these axes; else
+// 0.
 AxisSet loop_row_axes(const Kernel *k, const Loop *loop);
-// Whether the rows of a product's factor are contiguous in memory, within a step and from step to step.
+// Whether the rows of a product's factor are contiguous in memory, within a micro-kernel and from one micro-kernel to
+// the next.
 bool loop_has_contiguous_rows(const Kernel *k, const Loop *loop, AccessId id);
 // The innermost middle axis that is not a tap axis of the access's windows, if all tap axes are inside of it and the
-// innermost free axis moves these windows; -1: there is none.
+// innermost batch axis moves these windows; -1: there is none.
 int loop_axis_outside_windows(const Kernel *k, const Loop *loop, AccessId id);
 int64_t loop_row_nelems(const Kernel *k, const Loop *loop); // in whole vectors; with one inner axis
 
-// Blocks, at the hints of open dims. A loop has loop_ncut_blocks blocks for each index on the free axes.
+// Blocks, at the hints of open dims. A loop has loop_ncut_blocks blocks for each index on the batch axes.
 int64_t loop_block_length(const Kernel *k, const Loop *loop); // iterations in a block, or elements in a tile
 int64_t loop_ncut_blocks(const Kernel *k, const Loop *loop);
 int64_t loop_nblocks(const Kernel *k, const Loop *loop);
@@ -205,7 +206,7 @@ bool loop_has_open_cut_blocks(const Kernel *k, const Loop *loop); // loop_ncut_b
 // Whether two blocks may store halves of the same byte of a packed type. They do not if the elements of each block are
 // contiguous, begin at a whole byte and are an even number.
 bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a);
-bool loop_is_idle(const Kernel *k, const Loop *loop); // has no iterations, stores no elements, or is_made
+bool loop_is_idle(const Kernel *k, const Loop *loop); // has no iterations, stores no elements, or is_reused
 
 // The order in which the loop takes a reduction, apart from is_fused. kernel_order makes Root.order of it, and the
 // verifier compares them. adds_segments: the operands of an inner sum are sums of a long sum's segments, which are
@@ -218,8 +219,8 @@ Segments loop_segments(const Loop *loop); // of the loop's inner sums that have 
 struct Summation;
 bool schedule_summation(const Schedule *s, const ScheduledSum *sum, struct Summation *out);
 
-// Bytes of a tensor or temporary in memory, or of the stored part of a result; 0 for a step's local array. In a slice
-// group, bytes of one slice.
+// Bytes of a tensor or temporary in memory, or of the stored part of a result; 0 for a micro-kernel's local array. In a
+// slice group, bytes of one slice.
 int64_t access_tensor_nbytes(const Schedule *s, AccessId id);
 
 // Print a loop's order in words, "over d0 4096 in 47 blocks of 88; inside d1 768", and the roots of a sweep, "store y,

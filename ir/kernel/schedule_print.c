@@ -52,7 +52,7 @@ void loop_print_order(const Kernel *k, const Loop *loop, Text *out) {
   else if (loop_sums_in_lanes(loop))
     text_format(out, ", %d vector%s of sums at once", loop->vectors, loop->vectors == 1 ? "" : "s");
   if (loop->is_serial) text_add_string(out, ", on one thread");
-  if (loop->is_made) text_add_string(out, ", done by an earlier kernel");
+  if (loop->is_reused) text_add_string(out, ", done by an earlier kernel");
   if (loop->is_backwards) text_add_string(out, ", last sweep backwards");
   if (loop->prefetch) text_format(out, ", prefetching %d row%s ahead", loop->prefetch, loop->prefetch == 1 ? "" : "s");
   if (loop->fetches_rows) text_format(out, ", prefetching the next rows");

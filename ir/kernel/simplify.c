@@ -158,8 +158,17 @@ static bool are_summed_together(const Kernel *k, AxisSet axes) {
   return is_any;
 }
 
+// Whether an earlier access has the same strides along the axis and the next one.
+static bool has_known_layout(const Kernel *k, const Access *a, int axis) {
+  bool is_known = false;
+  for (const Access *other = k->accesses; other < a; other++)
+    is_known |= other->type != TYPE_NONE && memcmp(&other->stride[axis], &a->stride[axis], 2 * sizeof *a->stride) == 0;
+  return is_known;
+}
+
 // Whether the axis has the smaller stride, compared with the next axis, in most of the accessed memory, counted in
-// elements; but of two axes of one sum, in most tensors, so that its order does not depend on other extents.
+// elements; but of two axes of one sum, in most layouts, so that its order depends neither on other extents nor on how
+// many tensors an operand is computed from.
 static bool belongs_inside(const Kernel *k, int axis) {
   const bool is_order = are_summed_together(k, 3U << axis);
   int64_t inside = 0;
@@ -167,7 +176,7 @@ static bool belongs_inside(const Kernel *k, int axis) {
     const Access *a = &k->accesses[i];
     int64_t own = llabs(a->stride[axis]), next = llabs(a->stride[axis + 1]);
     if (!own || !next || own == next || a->type == TYPE_NONE) continue;
-    const int64_t weight = is_order ? 1 : access_nelems_along(k, a, ~0U);
+    const int64_t weight = is_order ? !has_known_layout(k, a, axis) : access_nelems_along(k, a, ~0U);
     inside += own < next ? weight : -weight;
   }
   return inside > 0;

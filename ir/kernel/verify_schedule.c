@@ -14,7 +14,7 @@ typedef struct ScheduleVerifying {
   const Schedule *schedule;
   const Kernel *k;   // the schedule's
   bool *is_needed;   // by ExprId: the root being checked needs the expression
-  bool *is_made;     // by temporary: an earlier sweep or loop has filled it
+  bool *is_filled;   // by temporary: an earlier sweep or loop has filled it
   uint32_t *nstored; // by AccessId: number of roots that store it
   ExprId *moved;     // by ExprId of a copying loop: the kernel's expression with the same value; 0: not known
   ExprId *same;      // by ExprId: union-find parent, among expressions with the same value
@@ -86,7 +86,7 @@ static bool verify_needed(const ScheduleVerifying *v, const Loop *loop, const Ro
     if (e->op == EXPR_COMBINE && e->loop >= (uint32_t)(loop - v->schedule->loops))
       return wrong_root(v, loop, root, "it needs the partial results of loop %u, which runs later", e->loop);
     const Access *a = &k->accesses[e->access];
-    if (!a->value && !v->is_made[a->temporary])
+    if (!a->value && !v->is_filled[a->temporary])
       return wrong_root(v, loop, root, "it reads temporary %u (%s), which no earlier sweep or loop stores",
                         a->temporary, v->schedule->temporaries[a->temporary].name);
     if (e->op == EXPR_LOAD && a->value && kernel_stores(k, e->access) && !is_stored_before(v, loop, e->access))
@@ -118,7 +118,7 @@ static bool has_factors(const Kernel *k, const Loop *loop) {
     const bool is_product = !(x & vector || y & rows) || !(y & vector || x & rows);
     if (loop_has(loop, LOOP_COLUMNS) ? !is_product : x & y & rows) return false;
   }
-  return loop_has(loop, LOOP_COLUMNS) || loop->nfree < loop->nouter;
+  return loop_has(loop, LOOP_COLUMNS) || loop->nbatch < loop->nouter;
 }
 
 // Whether the levels go over all axes, each once apart from cuts, and suit the loop's inner sums.
@@ -186,11 +186,11 @@ static bool verify_loop(const ScheduleVerifying *v, const Loop *loop) {
     for (size_t i = 0; i < loop->nroots; i++) { // later sweeps and loops may read these
       const Root *root = &loop->roots[i];
       const Access *a = &k->accesses[root->access];
-      if (root->kind == ROOT_STORE && !a->value && root->sweep == sweep) v->is_made[a->temporary] = true;
+      if (root->kind == ROOT_STORE && !a->value && root->sweep == sweep) v->is_filled[a->temporary] = true;
     }
   }
   for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_REDUCE_OUTER) v->is_made[k->accesses[loop->roots[i].access].temporary] = true;
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER) v->is_filled[k->accesses[loop->roots[i].access].temporary] = true;
   return true;
 }
 
@@ -228,8 +228,8 @@ static const Root *find_copy(const ScheduleVerifying *v, const Access *use) {
   return found;
 }
 
-// Whether a copy of a window's tensor is read as the tensor would be: the copying loop stores the tensor's index first
-// + step * place at `place` on `axis`, and the copy's use reads place so that the index is the wanted one.
+// Whether a copy of a window's tensor is read as the tensor would be: index i of the copy, on `axis`, holds the
+// tensor's index first + step * i, and the copy's use reads the i at which that is the wanted index.
 static bool is_same_window(const Kernel *k, const Bound *wanted, const Bound *from, const Bound *use,
                            const Access *to) {
   const AxisSet axes = bound_axes(from);
@@ -286,7 +286,7 @@ static bool is_moved_index(const Kernel *k, ExprId copied, ExprId wanted, const 
   return true;
 }
 
-// Whether the copying loop computes the wanted expression, with the copy's axes in the place of windows.
+// Whether the copying loop computes the wanted expression, with the copy's axes for windows.
 static bool is_moved(const ScheduleVerifying *v, ExprId copied, ExprId wanted, const Access *use, const Access *to) {
   const Kernel *k = v->k;
   const Expr *e = &k->exprs[copied], *other = &k->exprs[wanted];
@@ -391,11 +391,11 @@ bool schedule_verify(const Schedule *s, Text *why) {
                          .schedule = s,
                          .k = k};
   v.is_needed = ARENA_ARRAY(&scratch, bool, k->nexprs);
-  v.is_made = ARENA_ARRAY(&scratch, bool, s->ntemporaries + 1);
+  v.is_filled = ARENA_ARRAY(&scratch, bool, s->ntemporaries + 1);
   v.nstored = ARENA_ARRAY(&scratch, uint32_t, k->naccesses + 1);
   v.same = ARENA_ARRAY(&scratch, ExprId, k->nexprs);
   v.moved = ARENA_ARRAY(&scratch, ExprId, k->nexprs);
-  if (!v.is_needed || !v.is_made || !v.nstored || !v.same || !v.moved) why->out_of_memory = true;
+  if (!v.is_needed || !v.is_filled || !v.nstored || !v.same || !v.moved) why->out_of_memory = true;
   for (ExprId id = 0; v.same && id < k->nexprs; id++) v.same[id] = id;
   const bool is_sound = !why->out_of_memory && verify_any_kernel(&v.kernel) && verify_loops(&v) && verify_values(&v);
   arena_deinit(&scratch);

@@ -22,7 +22,7 @@ typedef enum WorkspaceRowKind {
 
 typedef struct WorkspaceRow {
   WorkspaceRowKind kind;
-  const Value *value; // NULL: the place of a temporary of `kernel`
+  const Value *value; // NULL: a temporary of `kernel`
   uint32_t kernel, temporary;
   OpenSize size;
   bool is_for_optional; // for an output that the call may leave out

@@ -55,7 +55,7 @@ typedef enum VarKind {
   VAR_BLOCK,          // the block's number
   VAR_BEGIN,          // the block's first outer iteration, or the tile's first element
   VAR_END,            // the end of the block's iterations, or of the tile's elements
-  VAR_START,          // the first outer iteration that has the block's indices on the free axes (Loop.nfree)
+  VAR_START,          // the first outer iteration that has the block's indices on the batch axes (Loop.nbatch)
   VAR_CUT_BEGIN,      // the block's first iteration, counted from VAR_START
   VAR_COMBINED_BLOCK, // the block whose partial sums NODE_UPDATE combines
   VAR_COLUMN,         // the step's first index on the vector axis, if a step takes a part of the axis (Loop.columns)
@@ -81,7 +81,7 @@ typedef enum IndexOp {
   INDEX_NUMBER,
   INDEX_VAR,
   INDEX_BLOCK_LENGTH, // iterations in a block of `loop`, if they depend on open dims
-  INDEX_NCUT_BLOCKS,  // blocks of `loop` for each index on its free axes, if they depend on open dims
+  INDEX_NCUT_BLOCKS,  // blocks of `loop` for each index on its batch axes, if they depend on open dims
   INDEX_ADD,
   INDEX_SUBTRACT,
   INDEX_MULTIPLY,

@@ -128,8 +128,8 @@ static bool add_temporaries(Proof *f, size_t kernel) {
     const size_t maker = program_maker(f->p, kernel, &same);
     const bool is_needed = !l->may_be_unwanted[number] || is_wanted(f, &l->temporary_serves[number]);
     f->temporaries[number] = NULL;
-    if (t->is_made) f->temporaries[number] = f->temporaries[l->first_temporary[maker] + same];
-    if (t->is_made || t->is_own || !is_needed) continue;
+    if (t->is_reused) f->temporaries[number] = f->temporaries[l->first_temporary[maker] + same];
+    if (t->is_reused || t->is_own || !is_needed) continue;
     Buffer *b = f->temporaries[number] = ARENA_NEW(&f->arena, Buffer);
     if (!b || !buffer_init(b, t->name, t->type, temporary_nelems(f, kernel, i), true, &f->arena))
       return out_of_memory(f);
@@ -203,7 +203,7 @@ static bool find_expected(Proof *f, const Schedule *s) {
   for (size_t i = 0; i < s->nsums && ok; i++) ok = schedule_summation(s, &s->sums[i], &sums[i]);
   if (ok && kernel_reference(k, sums, s->nsums, f->dims, &hashes, &f->allocator, &why)) return true;
   if (ok && !why) return out_of_memory(f);
-  text_format(f->why, "%s\n", why ? why : "a sum has another root than its order");
+  text_format(f->why, "%s\n", why ? why : "a sum is not added up in its order");
   return false;
 }
 

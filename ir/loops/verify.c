@@ -1,4 +1,5 @@
-// Walks over the functions of a tree: step, tail step, block. A table has the check of each kind of node.
+// Walks over the functions of a tree, as the executor does (execute.c): from the block into the step at each call. But
+// a loop is entered once, with a variable that may be any of its numbers, and both branches of a condition are.
 #include "ir/loops/verify.h"
 
 #include "ir/kernel/scatter.h"
@@ -9,63 +10,294 @@
 
 static bool verify_nodes(Verifying *v, const LoopNode *n);
 
-// Loops and conditions
-
-static bool verify_body(Verifying *v, const LoopNode *n, const LoopNode *body, int direction, const Range *r) {
-  const Range before = v->range[direction];
-  if (v->depth == MOST_NESTED) return verify_fail(v, n, "it is nested too deeply");
-  if (direction != NO_DIRECTION) {
-    v->range[direction] = *r;
-    v->range[direction].is_piece = true;
-  }
-  v->depth++;
-  const bool ok = verify_nodes(v, body);
-  v->depth--;
-  v->range[direction] = before;
-  return ok;
-}
-
-bool verify_for(Verifying *v, const LoopNode *n) {
-  const size_t nscoped = v->nscoped;
-  int direction;
-  Range r;
-  const bool ok = begin_for(v, n, &direction, &r) && verify_body(v, n, n->body, direction, &r);
-  scope_close(v, nscoped);
-  return ok;
-}
-
-bool verify_if(Verifying *v, const LoopNode *n) {
-  int direction = NO_DIRECTION;
-  Range r;
-  if (!n->test) return verify_nodes(v, n->body) && verify_nodes(v, n->otherwise);
-  if (!verify_test(v, n) || !begin_if(v, n, &direction, &r)) return false;
-  const AccessId before = v->streamed;
-  if (n->test->op == INDEX_VAR && n->test->var.kind == VAR_STREAMED) v->streamed = n->test->var.of + 1;
-  const bool ok = verify_body(v, n, n->body, direction, &r);
-  v->streamed = before;
-  return ok && verify_body(v, n, n->otherwise, NO_DIRECTION, NULL);
-}
-
-// Other nodes
-
-bool verify_nothing(Verifying *v, const LoopNode *n) {
+static bool verify_nothing(Verifying *v, const LoopNode *n) {
   (void)v;
   (void)n;
   return true;
 }
 
-// A scatter node must compute all rows of the block, which the kernel stores as its result.
-bool verify_scatter(Verifying *v, const LoopNode *n) {
-  Scatter s;
-  if (!kernel_find_scatter(v->k, &s) || n->expr != s.sum || n->to.buffer != BUFFER_TENSOR || n->to.of != s.to)
-    return verify_fail(v, n, "the kernel is not a scatter with this sum and this result");
-  return (var_state(v, loop_var(VAR_BEGIN))->is_set && var_state(v, loop_var(VAR_END))->is_set) ||
-         verify_fail(v, n, "the first and last row of the block (VAR_BEGIN, VAR_END) must be set before it");
+// Indices
+
+static bool set_value(Verifying *v, Variable *var, const Amount *value) {
+  var->value = amount_keep(&v->x, value);
+  return var->value;
 }
 
-#define ROW(kind, check) [NODE_##kind] = verify_##check,
-static bool (*const verifiers[])(Verifying *, const LoopNode *) = {NODE_CHECKS(ROW)};
-#undef ROW
+static Variable *counter_of(const Verifying *v, Var var) { // NULL: it is none
+  Variable *own = variable(v, var);
+  return own->is_set && own->is_counter ? own : NULL;
+}
+
+// Sets a counter to any number in its steps, which is at most each bound; NULL: not known.
+static bool count_on(Verifying *v, Variable *counter, int64_t step, const Amount *bound, const Amount *other) {
+  const Amount *given[] = {bound, other}, *bounds[2] = {NULL}, *base = counter->base;
+  Amount own = amount_copy(counter->value), below[2];
+  if (base) amount_add(&own, base, -1);
+  if (!step && !own.nterms) return true; // it has not advanced
+  for (int i = 0; i < 2; i++) {
+    if (!given[i]) continue;
+    below[i] = amount_copy(given[i]);
+    if (base) amount_add(&below[i], base, -1);
+    bounds[i] = &below[i];
+  }
+  Amount value = reach_symbol(&v->x, greatest_divisor(reach_multiple(&v->x, &own), step), bounds[0], bounds[1]);
+  if (base) amount_add(&value, base, 1);
+  return set_value(v, counter, &value);
+}
+
+static Amount minus(const Amount *p, const Amount *other, int64_t number) {
+  Amount difference = amount_copy(p);
+  if (other) amount_add(&difference, other, -1);
+  amount_add_number(&difference, -number);
+  return difference;
+}
+
+// Whether the lanes are 1 to LANES, and all that is left of the counter: behind a loop over whole steps, or few in all.
+static bool verify_lanes(Verifying *v, const LoopNode *n, VarKind kind, const Amount *lanes) {
+  const Variable *counter = counter_of(v, loop_var(kind));
+  if (!counter || !counter->is_below) return verify_fail(v, n, "it must be in the tail of a counter");
+  const Amount one = amount_of(1, 0), beyond = minus(lanes, NULL, LANES), left = minus(counter->to, counter->value, 0),
+               other = minus(&left, lanes, 0), before = minus(&one, lanes, 0);
+  const int64_t step = counter->step, multiple = greatest_divisor(reach_multiple(&v->x, counter->value), step),
+                rest = step ? reach_rest(&v->x, counter->to, multiple) : 0;
+  const bool is_behind = step && step - multiple + (rest < 0 ? multiple - 1 : rest) <= LANES;
+  return (!other.nterms && (is_behind || reach_is_never_positive(&v->x, &beyond)) &&
+          reach_is_never_positive(&v->x, &before)) ||
+         verify_fail(v, n, "it must be the number of elements that are left, at most those of a vector");
+}
+
+static bool verify_set_index(Verifying *v, const LoopNode *n) {
+  if (!n->value) return verify_fail(v, n, "it must have a value");
+  if (!verify_index(v, n, n->value) || !verify_index(v, n, n->test)) return false;
+  const Amount value = reach_of(v, n->value);
+  if (n->var.kind == VAR_LANES && n->value->op != INDEX_TO_LINE && !verify_lanes(v, n, VAR_LANE, &value)) return false;
+  const bool is_advance = n->is_counter && n->value->op == INDEX_ADD && index_is_var(n->value->args[0], n->var);
+  if (is_advance && counter_of(v, n->var)) return set_value(v, variable(v, n->var), &value);
+  const Amount *kept = amount_keep(&v->x, &value);
+  if (!kept || !var_set(v, n, n->var, kept)) return false;
+  variable(v, n->var)->is_counter = n->is_counter;
+  // Outer iterations are divided into indices on axes: those in front of the block are the same on its batch axes.
+  variable(v, n->var)->base = n->var.kind == VAR_OUTER && v->loop->nbatch ? kept : NULL;
+  return true;
+}
+
+// Loops and conditions
+
+static bool is_negative(Verifying *v, const Amount *p) {
+  const Amount next = minus(p, NULL, -1);
+  return reach_is_never_positive(&v->x, &next);
+}
+
+// most: of the variable; NULL: there is none.
+static bool verify_body(Verifying *v, const LoopNode *n, const LoopNode *body, const Amount *most) {
+  const bool never_runs = v->never_runs;
+  if (v->depth == MOST_NESTED) return verify_fail(v, n, "it is nested too deeply");
+  if (most && !never_runs) v->never_runs = is_negative(v, most);
+  v->depth++;
+  const bool ok = verify_nodes(v, body);
+  v->depth--;
+  v->never_runs = never_runs;
+  return ok;
+}
+
+// All loops and tests of a counter have the same end.
+static bool verify_end(Verifying *v, const LoopNode *n, Variable *counter, const Amount *end) {
+  const Amount other = minus(end, counter->to, 0);
+  if (counter->to && other.nterms) return verify_fail(v, n, "it ends elsewhere than the counter's other loops");
+  if (!counter->to) counter->to = amount_keep(&v->x, end);
+  return counter->to;
+}
+
+typedef struct Range {       // of a loop: kept, as loops are nested and stacks are small
+  const Amount *end, *bound; // bound: the greatest value; NULL: there is none
+  const Amount *last, *left; // the greatest value before the end; what is behind the value
+} Range;
+
+// While a whole step is left.
+static bool count_steps(Verifying *v, const LoopNode *n, Range *r) {
+  Variable *counter = counter_of(v, n->var);
+  const int64_t step = n->step->op == INDEX_NUMBER && !n->step->monomial ? n->step->number : 0;
+  if (!counter || step < 1) return verify_fail(v, n, "it must continue a counter, with a step that is a literal");
+  if (!verify_end(v, n, counter, r->end)) return false;
+  const Amount most = minus(r->end, NULL, step);
+  r->last = amount_keep(&v->x, &most);
+  return r->last && count_on(v, counter, step, r->last, r->bound);
+}
+
+// Each number.
+static bool go_over(Verifying *v, const LoopNode *n, Range *r) {
+  const bool has_steps = n->vectors || n->var.kind == VAR_RUN || n->var.kind == VAR_RUN_BEGIN;
+  const bool is_part = has_steps || n->var.kind == VAR_AXIS || n->var.kind == VAR_LANE;
+  if (!n->value || (!has_steps && !index_is(n->step, 1)) || (!is_part && !index_is(n->value, 0)))
+    return verify_fail(v, n, "it must go over all numbers: from 0, with step 1");
+  const Amount begin = reach_of(v, n->value), step = reach_of(v, n->step), last = minus(r->end, NULL, 1);
+  const int64_t multiple = greatest_divisor(reach_multiple(&v->x, &begin), reach_multiple(&v->x, &step));
+  const Amount value = reach_symbol(&v->x, multiple, &last, r->bound), left = minus(&last, &value, 0);
+  r->last = amount_keep(&v->x, &last);
+  r->left = amount_keep(&v->x, &left);
+  return r->last && r->left && var_set(v, n, n->var, amount_keep(&v->x, &value));
+}
+
+static bool begin_loop(Verifying *v, const LoopNode *n, Range *r) {
+  if (!n->step || !n->end) return verify_fail(v, n, "a loop must have an end and a step");
+  if (!verify_index(v, n, n->value) || !verify_index(v, n, n->end) || !verify_index(v, n, n->step) ||
+      !verify_index(v, n, n->bound) || !verify_index(v, n, n->test))
+    return false;
+  const Amount end = reach_of(v, n->end), bound = reach_of(v, n->bound), before = minus(&bound, NULL, 1);
+  r->end = amount_keep(&v->x, &end);
+  r->bound = n->bound ? amount_keep(&v->x, &before) : NULL;
+  if (!r->end || (n->bound && !r->bound)) return false;
+  return n->is_counter && !n->vectors ? count_steps(v, n, r) : go_over(v, n, r);
+}
+
+static bool end_steps(Verifying *v, const LoopNode *n) {
+  Variable *counter = counter_of(v, n->var);
+  const int64_t step = n->step->number;
+  if (!count_on(v, counter, step, NULL, NULL)) return false;
+  counter->step = step;
+  return true;
+}
+
+static bool verify_for(Verifying *v, const LoopNode *n) {
+  const size_t nscoped = v->nscoped;
+  const Amount *before = v->left;
+  Range r = {NULL};
+  if (!begin_loop(v, n, &r)) return false;
+  if (n->vectors) v->left = r.left;
+  bool ok = verify_body(v, n, n->body, r.last);
+  v->left = before;
+  if (!r.left) ok = ok && end_steps(v, n);
+  scope_close(v, nscoped);
+  return ok;
+}
+
+// Below its end, behind its other loops.
+static bool is_left(Verifying *v, const LoopNode *n, Variable *counter) {
+  const Amount end = reach_of(v, n->test->args[1]), most = minus(&end, NULL, 1);
+  if (!verify_end(v, n, counter, &end) || !count_on(v, counter, 0, &most, NULL)) return false;
+  counter->is_below = true;
+  return true;
+}
+
+static bool verify_if(Verifying *v, const LoopNode *n) {
+  const Index *test = n->test, *x = test && test->op == INDEX_LESS ? test->args[0] : NULL;
+  const AccessId streamed = v->streamed;
+  const int nfacts = v->nfacts;
+  if (!verify_index(v, n, test)) return false;
+  Variable *counter = x && x->op == INDEX_VAR ? counter_of(v, x->var) : NULL, before;
+  if (counter) {
+    before = *counter;
+    if (!is_left(v, n, counter)) return false;
+    before.to = counter->to;
+  } else {
+    add_facts(v, test);
+  }
+  if (test && test->op == INDEX_VAR && test->var.kind == VAR_STREAMED) v->streamed = test->var.of + 1;
+  const bool ok = verify_body(v, n, n->body, NULL);
+  if (counter) *counter = before;
+  v->streamed = streamed;
+  v->nfacts = nfacts;
+  return ok && verify_body(v, n, n->otherwise, NULL);
+}
+
+// Other nodes
+
+static bool verify_barrier(Verifying *v, const LoopNode *n) {
+  return (n->to.buffer == BUFFER_TOTAL && state_of(v, &n->to)->is_set) ||
+         verify_fail(v, n, "the totals must be declared before it");
+}
+
+// It may have any address, even outside of the tensor.
+static bool verify_prefetch(Verifying *v, const LoopNode *n) {
+  return verify_index(v, n, n->from.index) && verify_buffer_of(v, n, &n->from);
+}
+
+// A scatter node computes all rows of the block, which the kernel stores as its result.
+static bool verify_scatter(Verifying *v, const LoopNode *n) {
+  Scatter s;
+  const Variable *begin = variable(v, loop_var(VAR_BEGIN)), *end = variable(v, loop_var(VAR_END));
+  if (!kernel_find_scatter(v->k, &s) || n->expr != s.sum || n->to.buffer != BUFFER_TENSOR || n->to.of != s.to)
+    return verify_fail(v, n, "the kernel is not a scatter with this sum and this result");
+  if (!begin->is_set || !end->is_set)
+    return verify_fail(v, n, "the first and last row of the block (VAR_BEGIN, VAR_END) must be set before it");
+  const Axis *columns = &v->k->axes[s.columns];
+  const Amount last = minus(end->value, NULL, 1), row = reach_symbol(&v->x, 1, &last, NULL),
+               width = amount_of(columns->extent, columns->monomial), first = amount_times(&row, &width);
+  return verify_inside(v, n, &n->to, &first, &(Lanes){.step = amount_of(1, 0), .last = minus(&width, NULL, 1)});
+}
+
+// Block and step are two functions in C: the step sees only the variables of the block that are its parameters.
+
+static const Amount *argument_of(Verifying *v, const LoopNode *n, Var parameter) {
+  const Index *i = parameter.kind == VAR_LANES ? n->value : n->end;
+  Amount value = amount_of(n->count, 0);
+  if (parameter.kind == VAR_LANES || parameter.kind == VAR_COLUMN_END) {
+    if (!i || !verify_index(v, n, i)) return NULL;
+    value = reach_of(v, i);
+    if (parameter.kind == VAR_LANES && !verify_lanes(v, n, VAR_OUTER, &value)) return NULL;
+  } else if (parameter.kind != VAR_ROWS) {
+    return variable(v, parameter)->is_set ? variable(v, parameter)->value : NULL;
+  }
+  return amount_keep(&v->x, &value);
+}
+
+// Of a step of several rows. It is verified once for any number of rows that end where the counter's loops do.
+static bool take_any_rows(Verifying *v, const LoopNode *n, const Amount **outer, const Amount **rows) {
+  Variable counter, *own = counter_of(v, loop_var(VAR_OUTER));
+  const Amount others = amount_of(v->loop->rows - 1, 0), other = reach_symbol(&v->x, 1, &others, NULL),
+               count = minus(&other, NULL, -1);
+  if (!own || !own->to || n->count < 1 || n->count > v->loop->rows)
+    return verify_fail(v, n, "it must be in a loop over the block's iterations, and compute no more than a step's");
+  const Amount beyond = minus(own->value, own->to, -n->count), most = minus(own->to, &count, 0);
+  if (!reach_is_never_positive(&v->x, &beyond)) return verify_fail(v, n, "it may go beyond the block's iterations");
+  counter = *own;
+  *rows = amount_keep(&v->x, &count);
+  if (!*rows || !count_on(v, &counter, 1, &most, NULL)) return false;
+  *outer = counter.value;
+  return true;
+}
+
+static bool verify_step(Verifying *v, const LoopNode *n) {
+  const Loop *loop = v->loop;
+  const Amount *column = variable(v, loop_var(VAR_COLUMN))->value;
+  const LoopNode *step = n->has_fewer_lanes ? v->t->tail_step : v->t->step;
+  Var parameters[MOST_PARAMETERS];
+  const Amount *arguments[MOST_PARAMETERS];
+  const int count = tree_parameters(v->t, n->has_fewer_lanes, parameters);
+  if (v->vars != v->of_block) return verify_fail(v, n, "a step must not call a step");
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && !v->buffers[BUFFER_PARTIALS][loop->roots[i].access].is_set)
+      return verify_fail(v, n, "the block's partial sums must be declared before the first step");
+  for (int i = 0; i < count; i++)
+    if (!(arguments[i] = argument_of(v, n, parameters[i])))
+      return verify_fail(v, n, "an argument of the step is not set before it");
+  const size_t nscoped = v->nscoped;
+  const int depth = v->depth;
+  if (loop->rows > 1 && !n->has_fewer_lanes && !loop_tile(loop) && !loop_row_axes(v->k, loop)) {
+    if (!take_any_rows(v, n, &arguments[0], &arguments[1])) return false;
+    if (v->column_end == n->end && v->column == column && v->is_step_verified) return true;
+    v->column_end = n->end, v->column = column, v->is_step_verified = true;
+  }
+  v->vars = v->of_step;
+  v->depth = 0;
+  v->function = n->has_fewer_lanes ? "tail step" : "step";
+  bool ok = true;
+  for (int i = 0; i < count && ok; i++) ok = var_set(v, n, parameters[i], arguments[i]);
+  ok = ok && verify_nodes(v, step);
+  scope_close(v, nscoped);
+  v->vars = v->of_block;
+  v->depth = depth;
+  v->function = "block";
+  return ok;
+}
+
+static bool (*const verifiers[])(Verifying *v, const LoopNode *n) = {
+    [NODE_COMMENT] = verify_nothing, [NODE_INDEX] = verify_set_index,   [NODE_FOR] = verify_for,
+    [NODE_IF] = verify_if,           [NODE_BUFFER] = verify_buffer,     [NODE_LET] = verify_let,
+    [NODE_UPDATE] = verify_update,   [NODE_STORE] = verify_store,       [NODE_MOVE] = verify_move,
+    [NODE_BARRIER] = verify_barrier, [NODE_PREFETCH] = verify_prefetch, [NODE_CALL] = verify_step,
+    [NODE_SCATTER] = verify_scatter, [NODE_FENCE] = verify_nothing,
+};
 
 static bool is_known_address(const Kernel *k, const Address *at) {
   if (at->buffer > BUFFER_HELD || at->item > ITEM_OF_ELEMENT) return false;
@@ -85,7 +317,7 @@ static bool verify_nodes(Verifying *v, const LoopNode *n) {
   for (; n; n = n->next) {
     if (!is_known(v, n))
       return verify_fail(v, NULL, "a node has a kind, variable, flag, expression or access that does not exist");
-    if (v->vector == NO_DIRECTION && n->is_vector)
+    if (!v->loop->ninner && n->is_vector)
       return verify_fail(v, n, "it is a vector, but the loop has no axis that vectors lie along");
     if (!verifiers[n->kind](v, n)) return false;
   }
@@ -93,60 +325,7 @@ static bool verify_nodes(Verifying *v, const LoopNode *n) {
   return true;
 }
 
-// Functions
-
-static void begin_ranges(Verifying *v) {
-  const Kernel *k = v->k;
-  memset(v->range, 0, sizeof v->range);
-  for (int axis = 0; axis < k->naxes; axis++) {
-    v->range[axis].to = nelems_index(v, 1U << axis);
-    v->range[axis].divisor = kernel_factor(k, k->axes[axis].extent, k->axes[axis].monomial);
-  }
-  v->range[OUTER].to = var_index(v, VAR_END);
-}
-
-// A step takes an iteration, several rows, or LANES of them; or a tile, or a part of the vector axis.
-static bool begin_step(Verifying *v, bool is_tail) {
-  const Loop *loop = v->loop;
-  Var parameters[MOST_PARAMETERS];
-  const int count = tree_parameters(v->t, is_tail, parameters);
-  Range *vector = &v->range[v->vector], *outer = &v->range[OUTER];
-  for (int i = 0; i < count; i++)
-    if (!var_set(v, NULL, parameters[i], NULL)) return false;
-  for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_REDUCE_OUTER &&
-        !scope_add(v, &state_of(v, BUFFER_PARTIALS, loop->roots[i].access)->is_set))
-      return false;
-  if (loop->columns && (v->vector == NO_DIRECTION || !loop_has(loop, LOOP_COLUMNS)))
-    return verify_fail(v, NULL, "the loop takes parts of columns, but no level of its nest cuts its last axis");
-  if (loop->columns || loop_tile(loop)) {
-    vector->to = var_index(v, loop->columns ? VAR_COLUMN_END : VAR_END);
-    vector->divisor = !loop->columns && loop_has_open_length(v->k, loop)
-                          ? 1
-                          : greatest_divisor(loop->columns ? loop->columns : loop->cut.length, vector->divisor);
-  }
-  if (loop_tile(loop) && !loop->nouter) return true;
-  if (loop_has(loop, LOOP_ROW_LANES) && loop->nouter > 1 && loop->nfree != loop->nouter - 1)
-    return verify_fail(v, NULL,
-                       "with rows in lanes, all outer axes but the last must be free, or lanes may leave their axis");
-  outer->is_piece = true;
-  outer->start = loop_var(VAR_OUTER);
-  outer->width = loop->rows > 1 ? WIDTH_ROWS : !loop_has(loop, LOOP_ROW_LANES) ? 1 : is_tail ? WIDTH_LANES : LANES;
-  return true;
-}
-
-static bool begin_function(Verifying *v, const char *name) {
-  v->function = name;
-  v->depth = 0;
-  begin_ranges(v);
-  return !v->b.out_of_memory;
-}
-
-static bool verify_step(Verifying *v, const LoopNode *nodes, bool is_tail) {
-  const bool ok = begin_function(v, is_tail ? "tail step" : "step") && begin_step(v, is_tail) && verify_nodes(v, nodes);
-  scope_close(v, 0);
-  return ok;
-}
+// Blocks
 
 static bool has_streams(const LoopNode *n) {
   bool is_any = false;
@@ -165,45 +344,59 @@ static bool verify_bytes(Verifying *v) {
 }
 
 static bool verify_block(Verifying *v) {
-  v->is_block = true;
-  if (!begin_function(v, "block") || !var_set(v, NULL, loop_var(VAR_BLOCK), NULL)) return false;
+  Index blocks = {.op = INDEX_NCUT_BLOCKS, .loop = (uint32_t)(v->loop - v->t->schedule->loops)};
+  const AxisSet free = loop_outer_axes(v->loop) & ~loop_cut_axes(v->loop);
+  if (!loop_has_open_cut_blocks(v->k, v->loop))
+    blocks = (Index){.op = INDEX_NUMBER, .number = loop_ncut_blocks(v->k, v->loop)};
+  const Amount cut = reach_of(v, &blocks), others = amount_of(axes_nelems(v->k, free), axes_monomial(v->k, free)),
+               count = amount_times(&cut, &others), last = minus(&count, NULL, 1),
+               block = reach_symbol(&v->x, 1, &last, NULL);
+  if (!var_set(v, NULL, loop_var(VAR_BLOCK), amount_keep(&v->x, &block))) return false;
   if (!v->t->block || !verify_nodes(v, v->t->block) || !verify_bytes(v)) return false;
-  const LoopNode *last = v->t->block;
-  while (last->next) last = last->next;
-  return !(has_streams(v->t->step) || has_streams(v->t->tail_step)) || last->kind == NODE_FENCE ||
-         verify_fail(v, last, "a block with streamed stores must end with a fence");
+  const LoopNode *end = v->t->block;
+  while (end->next) end = end->next;
+  return !(has_streams(v->t->step) || has_streams(v->t->tail_step)) || end->kind == NODE_FENCE ||
+         verify_fail(v, end, "a block with streamed stores must end with a fence");
 }
 
 static bool init(Verifying *v) {
-  bool ok = true;
-  for (int kind = 0; kind < VAR_KINDS && ok; kind++) {
-    v->vars[kind] = ARENA_ARRAY(v->arena, VarState, vars_count(v->k, (VarKind)kind) + 1);
-    ok = v->vars[kind];
+  const size_t nloops = v->t->schedule->nloops;
+  for (int kind = 0; kind < VAR_KINDS; kind++)
+    for (int f = 0; f < 2; f++)
+      if (!((f ? v->of_step : v->of_block)[kind] =
+                ARENA_ARRAY(v->arena, Variable, vars_count(v->k, (VarKind)kind) + 1)))
+        return false;
+  for (int kind = 0; kind < BUFFER_KINDS; kind++)
+    if (!(v->buffers[kind] =
+              ARENA_ARRAY(v->arena, Scoped, (buffer_info[kind].is_of_expr ? v->k->nexprs : v->k->naccesses) + 1)))
+      return false;
+  v->of_loop[0] = ARENA_ARRAY(v->arena, uint32_t, nloops);
+  v->of_loop[1] = ARENA_ARRAY(v->arena, uint32_t, nloops);
+  for (size_t i = 0; v->of_loop[0] && v->of_loop[1] && i < nloops; i++) {
+    v->of_loop[0][i] = reach_fixed(&v->x, 1);
+    v->of_loop[1][i] = reach_fixed(&v->x, cut_is_multiple(&v->t->schedule->loops[i].cut, LANES) ? LANES : 1);
   }
-  for (int kind = 0; kind < BUFFER_KINDS && ok; kind++) {
-    v->buffers[kind] =
-        ARENA_ARRAY(v->arena, Scoped, buffer_info[kind].is_of_expr ? v->k->nexprs + 1 : v->k->naccesses + 1);
-    ok = v->buffers[kind];
-  }
-  v->outer = loop_outer_axes(v->loop);
-  v->inner = loop_inner_axes(v->loop);
-  v->vector = v->loop->ninner ? loop_vector_axis(v->loop) : NO_DIRECTION;
-  v->lanes = loop_has(v->loop, LOOP_ROW_LANES) ? OUTER : v->vector;
-  return ok;
+  return v->of_loop[0] && v->of_loop[1];
 }
 
 bool loops_verify(const LoopTree *t, Text *why) {
   Arena scratch;
   arena_init(&scratch, why->allocator);
-  Verifying v = {.t = t, .k = t->k, .loop = t->loop, .why = why, .arena = &scratch, .b = {.arena = &scratch}};
+  Verifying *v = ARENA_NEW(&scratch, Verifying);
   const bool is_scatter = kernel_is_scatter(t->k);
-  bool ok = init(&v);
-  if (!ok) why->out_of_memory = true;
+  if (v) {
+    v->t = t, v->k = t->k, v->loop = t->loop, v->why = why, v->arena = &scratch;
+    v->function = "block";
+    v->vars = v->of_block;
+    v->x = (Reach){.k = t->k, .arena = &scratch};
+    v->never_runs = loop_is_idle(t->k, t->loop);
+  }
+  bool ok = v && init(v);
+  why->out_of_memory |= !ok;
   if (ok && is_scatter && t->step)
-    ok = verify_fail(&v, NULL, "the kernel is a scatter and must not have a step function");
-  ok = ok && (is_scatter || verify_step(&v, t->step, false)) &&
-       (!t->tail_step || verify_step(&v, t->tail_step, true)) && verify_block(&v);
-  why->out_of_memory |= v.b.out_of_memory;
+    ok = verify_fail(v, NULL, "the kernel is a scatter and must not have a step function");
+  ok = ok && verify_block(v);
+  why->out_of_memory |= v && v->x.out_of_memory;
   arena_deinit(&scratch);
   return ok && !why->out_of_memory;
 }

@@ -1,25 +1,19 @@
-// The state of the walk: messages, scopes and variables. A node's declarations are in scope for the nodes that follow
-// it in its list.
+// The state of the walk: messages, scopes, and what indices and addresses may be. A node's declarations are in scope
+// for the nodes that follow it in its list.
+#include "ir/graph/open_dims.h"
 #include "ir/loops/print.h"
 #include "ir/loops/verifying.h"
-#include "ir/support/escape.h"
+#include "ir/operators/window.h"
 
 #include <stdarg.h>
 
-// Messages
-
-static void add_where(Verifying *v, const LoopNode *n) {
+bool verify_fail(Verifying *v, const LoopNode *n, const char *format, ...) {
+  va_list args;
   text_format(v->why, "loop %zu of the kernel of ", (size_t)(v->loop - v->t->schedule->loops));
   kernel_print_nodes(v->k, v->why);
   text_format(v->why, ", %s: ", v->function);
-  if (!n) return;
-  loops_print_node(v->t, n, v->why);
-  text_add_string(v->why, ": ");
-}
-
-bool verify_fail(Verifying *v, const LoopNode *n, const char *format, ...) {
-  va_list args;
-  add_where(v, n);
+  if (n) loops_print_node(v->t, n, v->why);
+  if (n) text_add_string(v->why, ": ");
   va_start(args, format);
   text_format_list(v->why, format, args);
   va_end(args);
@@ -27,43 +21,12 @@ bool verify_fail(Verifying *v, const LoopNode *n, const char *format, ...) {
   return false;
 }
 
-static void add_expr(Verifying *v, ExprId id) {
-  const Expr *e = &v->k->exprs[id];
-  text_format(v->why, "expression %u (%s", id, expr_info[e->op].name ? expr_info[e->op].name : "a leaf");
-  if (e->label) text_add_string(v->why, " ");
-  if (e->label) text_add_user_string(v->why, SINK_TERMINAL, e->label);
-  text_add_string(v->why, ")");
-}
-
-bool verify_fail_expr(Verifying *v, const LoopNode *n, ExprId id, const char *what) {
-  add_where(v, n);
-  add_expr(v, id);
-  text_format(v->why, " %s\n", what);
-  return false;
-}
-
-static void add_index(Verifying *v, const Index *i) {
-  if (i) loops_print_index(v->t, i, v->why);
-  else text_add_string(v->why, "none");
-}
-
-bool verify_equal(Verifying *v, const LoopNode *n, const char *what, const Index *found, const Index *expected) {
-  if (v->b.out_of_memory || index_equals(found, expected)) return !v->b.out_of_memory;
-  add_where(v, n);
-  text_format(v->why, "%s is ", what);
-  add_index(v, found);
-  text_add_string(v->why, ", expected ");
-  add_index(v, expected);
-  text_add_string(v->why, "\n");
-  return false;
-}
-
 // Scopes
 
 bool scope_end(Verifying *v, bool *is_in_scope) {
-  v->why->out_of_memory |= !arena_grow(v->arena, &v->scoped, v->nscoped, &v->scoped_capacity, sizeof *v->scoped);
-  if (!v->why->out_of_memory) v->scoped[v->nscoped++] = is_in_scope;
-  return !v->why->out_of_memory;
+  v->x.out_of_memory |= !arena_grow(v->arena, &v->scoped, v->nscoped, &v->scoped_capacity, sizeof *v->scoped);
+  if (!v->x.out_of_memory) v->scoped[v->nscoped++] = is_in_scope;
+  return !v->x.out_of_memory;
 }
 
 bool scope_add(Verifying *v, bool *is_in_scope) {
@@ -75,24 +38,16 @@ void scope_close(Verifying *v, size_t nscoped) {
   while (v->nscoped > nscoped) *v->scoped[--v->nscoped] = false;
 }
 
-Scoped *state_of(const Verifying *v, BufferKind kind, uint32_t of) {
-  return &v->buffers[kind][of];
+Scoped *state_of(const Verifying *v, const Address *at) {
+  return &v->buffers[at->buffer][at->of];
 }
-
-const Root *root_of(const Verifying *v, RootKind kind, AccessId id) {
-  for (size_t i = 0; i < v->loop->nroots; i++)
-    if (v->loop->roots[i].kind == kind && v->loop->roots[i].access == id) return &v->loop->roots[i];
-  return NULL;
-}
-
-// Variables
 
 size_t vars_count(const Kernel *k, VarKind kind) {
   const VarOwner owner = var_info[kind].owner;
   return owner == OWNER_ACCESS ? k->naccesses : owner == OWNER_AXIS ? MAX_AXES : 1;
 }
 
-VarState *var_state(const Verifying *v, Var var) {
+Variable *variable(const Verifying *v, Var var) {
   return &v->vars[var.kind][var.of];
 }
 
@@ -100,107 +55,263 @@ static bool is_var(const Verifying *v, Var var) {
   return var.kind > VAR_NONE && var.kind <= VAR_ELEMENT && var.of < vars_count(v->k, var.kind);
 }
 
-bool var_set(Verifying *v, const LoopNode *n, Var var, const Index *value) {
+bool var_set(Verifying *v, const LoopNode *n, Var var, const Amount *value) {
   if (!is_var(v, var)) return verify_fail(v, n, "its variable does not exist");
-  VarState *state = var_state(v, var);
-  if (state->is_set) return verify_fail(v, n, "its variable is already set");
-  state->value = value;
-  state->loop = NULL;
-  return scope_add(v, &state->is_set);
+  Variable *own = variable(v, var);
+  if (own->is_set) return verify_fail(v, n, "its variable is already set");
+  *own = (Variable){.value = value};
+  return value && scope_add(v, &own->is_set);
 }
 
-// Of partial sums, or of a tensor; its index is verified as any other.
+bool is_in_row(const Verifying *v) {
+  return variable(v, loop_var(VAR_ROW))->is_set;
+}
+
+// Indices
+
 static bool verify_address_of(Verifying *v, const LoopNode *n, const Index *i) {
   const Address *at = i->address;
   const bool is_access = !buffer_info[at->buffer].is_of_expr && at->of < v->k->naccesses;
-  if (!is_access || (at->buffer != BUFFER_TENSOR && !state_of(v, at->buffer, at->of)->is_set))
+  if (!is_access || (at->buffer != BUFFER_TENSOR && !state_of(v, at)->is_set))
     return verify_fail(v, n, "it takes an address in memory that is not declared before it");
   return verify_index(v, n, at->index);
 }
 
 bool verify_index(Verifying *v, const LoopNode *n, const Index *i) {
   if (!i) return true;
-  if (i->op == INDEX_VAR && (!is_var(v, i->var) || !var_state(v, i->var)->is_set))
+  if (i->op == INDEX_VAR && (!is_var(v, i->var) || !variable(v, i->var)->is_set))
     return verify_fail(v, n, "it uses a variable that is not set before it");
   if (i->address && !verify_address_of(v, n, i)) return false;
   if ((i->op == INDEX_NCUT_BLOCKS || i->op == INDEX_BLOCK_LENGTH) && i->loop >= v->t->schedule->nloops)
     return verify_fail(v, n, "it uses the block length or number of blocks of a loop that does not exist");
+  if (i->op == INDEX_NUMBER && i->monomial && i->number % monomial_value(v->k->graph, i->monomial, NULL))
+    return verify_fail(v, n, "it uses a number that is no multiple of the open dims in it");
   for (int a = 0; a < 3; a++)
     if (!verify_index(v, n, i->args[a])) return false;
   return true;
 }
 
-// The variable for the piece's first index, or the counter, stands for the index on the vector axis.
-static Var meaning_of(const void *context, Var var) {
-  const Verifying *v = context;
-  const Range *r = &v->range[v->vector];
-  const bool is_start =
-      (r->is_piece || r->is_counted) && r->start.kind && r->start.kind == var.kind && r->start.of == var.of;
-  return is_start ? (Var){VAR_AXIS, (uint32_t)v->vector} : var;
+static bool index_equals(const Index *a, const Index *b) {
+  if (!a || !b || a == b) return a == b;
+  bool is_equal = a->op == b->op && a->number == b->number && a->monomial == b->monomial &&
+                  a->var.kind == b->var.kind && a->var.of == b->var.of && a->loop == b->loop &&
+                  a->address == b->address;
+  for (int i = 0; i < 3 && is_equal; i++) is_equal = index_equals(a->args[i], b->args[i]);
+  return is_equal;
 }
 
-Linear linear_of(const Verifying *v, const Index *i) {
-  Linear l = {0};
-  linear_add_index(&l, i, meaning_of, v);
-  return l;
+// The number of blocks of a loop for each index on its free axes, or their length, which open dims choose.
+static Amount of_loop(const Verifying *v, IndexOp op, uint32_t loop) {
+  return amount_of_symbol(v->of_loop[op == INDEX_BLOCK_LENGTH][loop]);
 }
 
-const Index *number_index(Verifying *v, int64_t number) {
-  return index_number(&v->b, number, 0);
+static Amount at_most(Verifying *v, int64_t most) {
+  const Amount bound = amount_of(most, 0);
+  return reach_symbol(&v->x, 1, &bound, NULL);
 }
 
-const Index *nelems_index(Verifying *v, AxisSet axes) {
-  return index_number(&v->b, axes_nelems(v->k, axes), axes_monomial(v->k, axes));
+static Amount choose(Verifying *v, const Index *i) {
+  const Index *test = i->args[0];
+  const bool is_least =
+      test->op == INDEX_LESS && index_equals(test->args[0], i->args[1]) && index_equals(test->args[1], i->args[2]);
+  const Amount a = reach_of(v, i->args[1]), b = reach_of(v, i->args[2]);
+  const int64_t multiple = greatest_divisor(reach_multiple(&v->x, &a), reach_multiple(&v->x, &b));
+  return reach_symbol(&v->x, multiple, is_least ? &a : NULL, is_least ? &b : NULL);
 }
 
-const Index *var_index(Verifying *v, VarKind kind) {
-  return index_var(&v->b, kind, 0);
+static Amount of_two(Verifying *v, const Index *i) {
+  Amount a = reach_of(v, i->args[0]);
+  const Amount b = reach_of(v, i->args[1]);
+  Amount quotient, rest;
+  switch (i->op) {
+  case INDEX_ADD: amount_add(&a, &b, 1); return a;
+  case INDEX_SUBTRACT: amount_add(&a, &b, -1); return a;
+  case INDEX_MULTIPLY: return amount_times(&a, &b);
+  default: reach_divide(&v->x, &a, &b, &quotient, &rest); return i->op == INDEX_DIVIDE ? quotient : rest;
+  }
 }
 
-const Index *least_index(Verifying *v, const Index *x, const Index *y) {
-  return index_choose(&v->b, index_of(&v->b, INDEX_LESS, x, y), x, y);
+Amount reach_of(Verifying *v, const Index *i) {
+  enum { LINE = 64 };
+  if (!i) return amount_of(0, 0);
+  Amount p;
+  switch (i->op) {
+  case INDEX_NUMBER: return amount_of(i->number, i->monomial);
+  case INDEX_VAR: return amount_copy(variable(v, i->var)->value);
+  case INDEX_BLOCK_LENGTH:
+  case INDEX_NCUT_BLOCKS: return of_loop(v, i->op, i->loop);
+  case INDEX_SIGNED: return reach_of(v, i->args[0]);
+  case INDEX_CHOOSE: return choose(v, i);
+  case INDEX_TO_LINE: return at_most(v, (int64_t)(LINE / type_nbytes(v->k->accesses[i->address->of].type)) - 1);
+  case INDEX_ADD:
+  case INDEX_SUBTRACT:
+  case INDEX_MULTIPLY:
+  case INDEX_DIVIDE:
+  case INDEX_REMAINDER: p = of_two(v, i); break;
+  default: return at_most(v, 1);
+  }
+  return p.nterms < 0 ? reach_symbol(&v->x, 1, NULL, NULL) : p;
 }
 
-bool is_in_row(const Verifying *v) {
-  return v->range[OUTER].start.kind == VAR_ROW;
+void add_facts(Verifying *v, const Index *test) {
+  if (test && test->op == INDEX_BOTH) {
+    add_facts(v, test->args[0]);
+    add_facts(v, test->args[1]);
+  }
+  if (!test || test->op != INDEX_LESS || v->nfacts == MOST_FACTS) return;
+  Fact *fact = &v->facts[v->nfacts++];
+  const Amount end = reach_of(v, test->args[1]);
+  fact->index = reach_of(v, test->args[0]);
+  fact->most = amount_of(-1, 0);
+  amount_add(&fact->most, &end, 1);
 }
 
-bool has_fewer_lanes(const Verifying *v) {
-  return v->range[v->lanes].is_piece && v->range[v->lanes].width == WIDTH_LANES;
+// Buffers
+
+static bool is_memory(const Verifying *v, const Address *at) { // else the number of an element without storage
+  return buffer_info[at->buffer].is_of_expr || v->k->accesses[at->of].type != TYPE_NONE;
 }
 
-bool verify_test(Verifying *v, const LoopNode *n) {
-  return !n->test || verify_index(v, n, n->test);
+// The number of elements of a tensor or temporary. Partial sums have a part for each block.
+static Amount tensor_nelems(Verifying *v, const Access *a) {
+  const Schedule *s = v->t->schedule;
+  if (a->value) return amount_of(shape_nelems(&a->value->shape), shape_monomial(&a->value->shape));
+  const Temporary *t = &s->temporaries[a->temporary];
+  const Loop *maker = &s->loops[t->loop];
+  const int64_t nblocks = t->reduction && v->k->graph ? loop_nblocks(v->k, maker) : 0;
+  if (!nblocks) return amount_of(t->nelems, t->monomial);
+  const AxisSet free = loop_outer_axes(maker) & ~loop_cut_axes(maker);
+  const Amount part = amount_of(t->nelems / nblocks, t->monomial),
+               own = loop_has_open_cut_blocks(v->k, maker) ? of_loop(v, INDEX_NCUT_BLOCKS, t->loop)
+                                                           : amount_of(loop_ncut_blocks(v->k, maker), 0),
+               others = amount_of(axes_nelems(v->k, free), axes_monomial(v->k, free)),
+               all = amount_times(&own, &others);
+  return amount_times(&part, &all);
 }
 
-bool verify_streamed(Verifying *v, const LoopNode *n) {
-  return !n->is_streamed || v->streamed == node_access(n) + 1 || verify_fail(v, n, "it must depend on VAR_STREAMED");
+static Amount buffer_nelems(Verifying *v, const Address *at) {
+  const Scoped *s = state_of(v, at);
+  const Access *a = &v->k->accesses[at->of];
+  if (buffer_info[at->buffer].space == SPACE_STACK || (at->buffer == BUFFER_ROW && access_is_own(v->t, at->of)))
+    return amount_of(s->node->count * (s->node->is_vector ? LANES : 1), 0);
+  if (at->buffer == BUFFER_PARTIALS)
+    return amount_of(axes_nelems(v->k, access_axes(v->k, a)), axes_monomial(v->k, access_axes(v->k, a)));
+  return tensor_nelems(v, a);
 }
 
-// Values of expressions
-
-bool verify_operand(Verifying *v, const LoopNode *n, ExprId id, bool is_vector) {
-  if (!id) return verify_fail(v, n, "it must have an operand");
-  const Form form = v->t->form[id];
-  if (form == FORM_NUMBER) return true;
-  if (!state_of(v, BUFFER_VALUE, id)->is_set) return verify_fail_expr(v, n, id, "must be computed before it");
-  if (form == FORM_VECTOR && !is_vector) return verify_fail_expr(v, n, id, "is a vector, expected a scalar");
-  if (form == FORM_ROWS && !is_in_row(v))
-    return verify_fail_expr(v, n, id, "differs from row to row, so it must be used in a loop over rows");
-  return true;
+// The fact's index times what makes a symbol of it vanish from the sum. False: it has none.
+static bool find_factor(const Fact *fact, const Amount *p, Term *factor) {
+  for (int i = 0; i < fact->index.nterms; i++)
+    for (int j = 0; j < p->nterms; j++) {
+      const Term *own = &fact->index.terms[i], *t = &p->terms[j];
+      const bool is_same = own->symbols[0] && !own->symbols[1] && !t->symbols[1] && own->symbols[0] == t->symbols[0];
+      if (!is_same || own->monomial || t->number % own->number) continue;
+      *factor = (Term){.number = t->number / own->number, .monomial = t->monomial};
+      return true;
+    }
+  return false;
 }
 
-// Scalars that differ from row to row are elements of an array declared before (NODE_BUFFER), and stay in scope for
-// later loops over rows.
-bool verify_define(Verifying *v, const LoopNode *n) {
-  const Form form = v->t->form[n->expr];
-  Scoped *s = state_of(v, BUFFER_VALUE, n->expr);
-  if (form == FORM_NUMBER || (form == FORM_VECTOR) != n->is_vector)
-    return verify_fail_expr(v, n, n->expr, "has another form (scalar, rows or vector) in the tree's table");
-  if (s->is_set) return verify_fail_expr(v, n, n->expr, "is already computed");
-  if (form != FORM_ROWS || node_ends_sum(n)) return scope_add(v, &s->is_set);
-  s->is_set = true;
-  return (s->is_declared && is_in_row(v)) ||
-         verify_fail_expr(v, n, n->expr,
-                          "must have a declared array with an element for each row, and be in a loop over rows");
+// Replaces the indices of facts by their ends, or where it is to be the least, by 0.
+static void use_facts(const Verifying *v, Amount *p, bool is_least) {
+  for (int i = 0; i < v->nfacts; i++) {
+    Term factor;
+    if (!find_factor(&v->facts[i], p, &factor)) continue;
+    const Amount times = amount_of(factor.number, factor.monomial), index = amount_times(&times, &v->facts[i].index),
+                 most = amount_times(&times, &v->facts[i].most);
+    amount_add(p, &index, -1);
+    if ((factor.number > 0) != is_least) amount_add(p, &most, 1);
+  }
+}
+
+// Whether all that the amount may be is from 0 to below `end`.
+static bool is_below(Verifying *v, const Amount *p, const Amount *end) {
+  for (int with_facts = 0; with_facts <= (v->nfacts > 0); with_facts++) {
+    Amount least = amount_copy(p), most = amount_copy(p), before = amount_of(0, 0), beyond = amount_of(1, 0);
+    if (with_facts) use_facts(v, &least, true);
+    if (with_facts) use_facts(v, &most, false);
+    amount_add(&before, &least, -1);
+    amount_add(&beyond, &most, 1);
+    amount_add(&beyond, end, -1);
+    if (reach_is_never_positive(&v->x, &before) && reach_is_never_positive(&v->x, &beyond)) return true;
+  }
+  return false;
+}
+
+// An item of a register: of the row, the vector or the element that the node is at.
+static bool verify_item(Verifying *v, const LoopNode *n, const Address *at, const LoopNode *begin) {
+  static const Index row = {.op = INDEX_VAR, .var = {VAR_ROW, 0}}, rows = {.op = INDEX_VAR, .var = {VAR_ROWS, 0}},
+                     vector = {.op = INDEX_VAR, .var = {VAR_VECTOR, 0}}, lane = {.op = INDEX_VAR, .var = {VAR_LANE, 0}},
+                     lanes = {.op = INDEX_NUMBER, .number = LANES},
+                     rest = {.op = INDEX_REMAINDER, .args = {&lane, &lanes}},
+                     first = {.op = INDEX_MULTIPLY, .args = {&vector, &rows}},
+                     both = {.op = INDEX_ADD, .args = {&first, &row}}, none = {.op = INDEX_NUMBER};
+  static const Index *const items[] = {[ITEM_ONLY] = &none,    [ITEM_OF_ROW] = &row, [ITEM_OF_VECTOR] = &vector,
+                                       [ITEM_OF_BOTH] = &both, [ITEM_FIRST] = &none, [ITEM_OF_ELEMENT] = &rest};
+  const int64_t count = begin ? begin->count : 1;
+  const bool takes_all = node_ends_sum(n) && tree_element_sums(v->t, at->of);
+  if (!at->index && !at->item && count == 1) return true;
+  if (!verify_index(v, n, items[at->item])) return false;
+  const Amount item = reach_of(v, items[at->item]), end = amount_of(count, 0);
+  return (!at->index && (at->item ? count > 1 : count == 1 || takes_all) && is_below(v, &item, &end)) ||
+         verify_fail(v, n, "it takes accumulator sum%s, but there are %lld", item_indices[at->item], (long long)count);
+}
+
+bool verify_buffer_of(Verifying *v, const LoopNode *n, const Address *at) {
+  const Scoped *s = state_of(v, at);
+  if (!at->buffer || (at->buffer != BUFFER_TENSOR && !s->is_set))
+    return verify_fail(v, n, "the buffer must be declared before it");
+  if (buffer_info[at->buffer].space == SPACE_REGISTERS)
+    return verify_item(v, n, at, at->buffer == BUFFER_HELD ? NULL : s->node);
+  return (at->item == (s->has_rows ? ITEM_OF_ROW : ITEM_ONLY) && (!at->item || is_in_row(v))) ||
+         verify_fail(v, n, "it must take the row's pointer if, and only if, each row has its own pointer");
+}
+
+bool verify_inside(Verifying *v, const LoopNode *n, const Address *at, const Amount *offset, const Lanes *lanes) {
+  if (!verify_buffer_of(v, n, at) || !verify_index(v, n, at->index)) return false;
+  if (buffer_info[at->buffer].space == SPACE_REGISTERS || !is_memory(v, at)) return true;
+  const Scoped *s = state_of(v, at);
+  const bool is_mask = !buffer_info[at->buffer].is_of_expr && access_is_mask(&v->k->accesses[at->of]);
+  const Amount bits = amount_of(is_mask ? 8 : 1, 0), nelems = buffer_nelems(v, at), end = amount_times(&bits, &nelems);
+  Amount first = reach_of(v, at->index);
+  if (at->buffer != BUFFER_TENSOR && s->pointer) amount_add(&first, s->pointer, 1);
+  if (offset) amount_add(&first, offset, 1);
+  first = amount_times(&bits, &first);
+  if (lanes) {
+    const Amount lane = reach_symbol(&v->x, 1, &lanes->last, lanes->left), last = amount_times(&lane, &lanes->step);
+    amount_add(&first, &last, 1);
+    const Bound *bound = n->from.within ? node_lane_bound(v->t, n) : NULL;
+    if (bound && v->nfacts < MOST_FACTS) {
+      Fact *fact = &v->facts[v->nfacts++];
+      fact->index = reach_of(v, n->from.within);
+      amount_add(&fact->index, &lane, bound->factor[loop_lane_axis(v->loop)]);
+      fact->most = amount_of(bound->extent - 1, 0);
+    }
+  }
+  return v->never_runs || is_below(v, &first, &end) || verify_fail(v, n, "an element may lie outside of its buffer");
+}
+
+bool verify_access(Verifying *v, const LoopNode *n, const Address *at) {
+  static const Index lanes_left = {.op = INDEX_VAR, .var = {VAR_LANES, 0}};
+  const Space space = buffer_info[at->buffer].space;
+  const bool is_mask = !buffer_info[at->buffer].is_of_expr && access_is_mask(&v->k->accesses[at->of]);
+  const int nfacts = v->nfacts;
+  const size_t nsymbols = v->x.nsymbols;
+  Lanes lanes = {.step = amount_of(1, 0), .last = amount_of(LANES - 1, 0)};
+  if (n->has_fewer_lanes && !n->is_vector) return verify_fail(v, n, "has_fewer_lanes is set, but it is a scalar");
+  if (!verify_index(v, n, n->test) || !verify_index(v, n, n->step) || !verify_index(v, n, n->from.within)) return false;
+  if (n->has_fewer_lanes && !verify_index(v, n, &lanes_left)) return false;
+  if (n->is_vector && space != SPACE_STACK && !is_mask) {
+    if (space == SPACE_TENSOR) lanes.step = reach_of(v, n->step);
+    if (v->left && !n->has_fewer_lanes && !node_uses_all_lanes(v->t, n)) lanes.left = v->left;
+    if (n->has_fewer_lanes) {
+      lanes.last = reach_of(v, &lanes_left);
+      amount_add_number(&lanes.last, -1);
+    }
+  }
+  add_facts(v, n->test);
+  const bool ok = verify_inside(v, n, at, NULL, n->is_vector ? &lanes : NULL);
+  v->nfacts = nfacts;
+  v->x.nsymbols = nsymbols; // nothing that is kept has them
+  return ok;
 }

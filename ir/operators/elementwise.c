@@ -20,11 +20,14 @@ static bool is_arithmetic(const Operator *op, char letter) {
 
 bool node_computes_in_s64(const Node *node) {
   const Operator *op = node->op;
-  // The low bits of an s64 are lost in f64. Other casts of s64 round to f64 first.
-  const TypeSet narrower = TYPE_BIT(TYPE_S32) | TYPES_BYTE;
-  if (op->id == OP_TypeCast) return node->inputs[0]->type == TYPE_S64 && TYPE_BIT(node->outputs[0]->type) & narrower;
+  // The low bits of a 64-bit integer are lost in f64, and -1 becomes 2^64 - 1. Casts to floats round to f64 first.
+  if (op->id == OP_TypeCast) {
+    const TypeSet from = TYPE_BIT(node->inputs[0]->type), to = TYPE_BIT(node->outputs[0]->type);
+    return from & TYPES_INTEGER && to & TYPES_INTEGER && (from & TYPES_64_BITS || to & TYPE_BIT(TYPE_U64));
+  }
   for (uint32_t i = 0; i < node->ninputs; i++)
-    if (node->inputs[i] && node->inputs[i]->type == TYPE_S64 && is_arithmetic(op, op->inputs[i].type)) return true;
+    if (node->inputs[i] && TYPES_64_BITS & TYPE_BIT(node->inputs[i]->type) && is_arithmetic(op, op->inputs[i].type))
+      return true;
   return false;
 }
 

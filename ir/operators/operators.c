@@ -32,7 +32,7 @@
   .attributes = {AUTO_BROADCAST}, .nattributes = 1, .infer = infer_binary, .traits = TRAIT_ELEMENTWISE
 #define COMPARISON                                                                                                     \
   .family = "elementwise", .doc = "comparison, with numpy broadcasting", BINARY('B'),                                  \
-  .types = {{'T', TYPES_ARITHMETIC}, {'B', TYPE_BIT(TYPE_BOOLEAN)}}
+  .types = {{'T', TYPES_COMPARED}, {'B', TYPE_BIT(TYPE_BOOLEAN)}}
 #define BINARY_ARITHMETIC                                                                                              \
   .inputs = {{"src_0", 'A'}, {"src_1", 'B'}}, .ninputs = 2, .outputs = {{"dst", 'C'}}, .noutputs = 1,                  \
   .attributes = {AUTO_BROADCAST}, .nattributes = 1, .infer = infer_binary_arithmetic, .traits = TRAIT_ELEMENTWISE

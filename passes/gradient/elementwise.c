@@ -221,6 +221,10 @@ GRADIENT(PReLU) {
 
 PASSING_RULE(TypeCast, gradient_give(g, node, 0, diff))
 
+GRADIENT_WITH(RoundThrough, .passes_on = true, .is_identity = true) {
+  gradient_give(g, node, 0, diff);
+}
+
 #define BOOLEAN ZERO("the result is boolean")
 NO_GRADIENT(Round, ZERO_STEPS("the result is constant between halves"))
 NO_GRADIENT(Equal, BOOLEAN)

@@ -18,7 +18,8 @@
 //   that a value and its reshaped copy are not both saved.
 // For this comparison, extents without numbers count as 64.
 //
-// Where results follow an operand in steps, as Round's, the gradient is 0, and a warning says so. An input that affects
+// Where results follow an operand in steps, as Round's, the gradient is 0, or RoundThrough's the identity's, and a
+// warning says so. An input that affects
 // the outputs through such nodes alone gets zeros.
 //
 // No NaN comes from the branch of a Select that was not taken: the gradient by the branch is 0 there, and is set to 0
@@ -103,6 +104,7 @@ typedef struct GradientRule {
   bool passes_on;    // make multiplies gradients by no number that may be infinite or NaN, and by none below 0 unless
                      // the operator is elementwise
   bool has_pole;     // results may be infinite or NaN where operands are not
+  bool is_identity; // make gives the identity's gradient, though results follow the operand in steps: a warning says so
   struct {
     const char *operand; // or result; NULL ends the list
     Derivative derivative;

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-// Whether the node's results follow a wanted operand in steps.
+// Whether the node's results follow a wanted operand in steps, and its gradient is 0.
 static bool has_steps(const Gradient *g, const Node *node) {
   const Value *src = node->ninputs ? node->inputs[0] : NULL;
   for (uint32_t i = 0; i < node->ninputs; i++)
@@ -41,14 +41,18 @@ static bool is_needed(const bool *needed, const Node *node) {
   return any;
 }
 
-void gradient_warn_of_steps(Gradient *g) {
+static bool is_identity(const Gradient *g, const Node *node) {
+  return gradient_rules[node->op->id]->is_identity && gradient_is_wanted(g, node->inputs[0]);
+}
+
+static void warn_of(Gradient *g, bool (*is_it)(const Gradient *g, const Node *node), const char *what) {
   const Graph *forward = g->forward;
   const Node *first = NULL;
   size_t count = 0;
   const bool *needed = NULL;
   for (size_t n = 0; n < forward->nnodes; n++) {
     const Node *node = forward->nodes[n];
-    if (!has_steps(g, node)) continue;
+    if (!is_it(g, node)) continue;
     if (!needed) needed = find_needed(g);
     if (!needed) return;
     if (!is_needed(needed, node)) continue;
@@ -59,8 +63,13 @@ void gradient_warn_of_steps(Gradient *g) {
   if (!first) return;
   if (count > 1)
     snprintf(others, sizeof others, ", and so is that of %zu other node%s", count - 1, count > 2 ? "s" : "");
-  warn_at(g->diagnostics, first->position, "%s: its gradient is 0%s: the results change in steps",
-          node_title(first, title), others);
+  warn_at(g->diagnostics, first->position, "%s: its gradient is %s%s: the results change in steps",
+          node_title(first, title), what, others);
+}
+
+void gradient_warn_of_steps(Gradient *g) {
+  warn_of(g, has_steps, "0");
+  warn_of(g, is_identity, "that of the identity");
 }
 
 // How an input reaches outputs with gradients, though no gradient flows back to it.

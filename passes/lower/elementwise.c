@@ -156,21 +156,16 @@ static ExprId choose(Kernel *k, ExprId condition, ExprId a, ExprId b) {
   return SELECT(EQ(condition, NUMBER(0)), b, a);
 }
 
-static const double least_of[TYPE_COUNT] = {
-    [TYPE_S64] = -0x1p63, [TYPE_S32] = INT32_MIN, [TYPE_S8] = INT8_MIN, [TYPE_U8] = 0, [TYPE_BOOLEAN] = 0};
-static const double greatest_of[TYPE_COUNT] = {
-    [TYPE_S64] = 0x1p63, [TYPE_S32] = INT32_MAX, [TYPE_S8] = INT8_MAX, [TYPE_U8] = UINT8_MAX, [TYPE_BOOLEAN] = 1};
-
 // Reduces an integer e below 2^62, held in f64, to the type's low bits. For e beyond 2^52 the quotient is rounded, and
 // the result may be off by 2^32.
 static ExprId wrapped(Kernel *k, Type type, ExprId e) {
-  const double least = least_of[type], span = greatest_of[type] - least + 1;
+  const double least = type_least(type), span = type_greatest(type) - least + 1;
   return ADD(FMA(FLOOR(FMA(e, NUMBER(1 / span), NUMBER(-least / span))), NUMBER(-span), e), NUMBER(0)); // no -0
 }
 
 // The same for any s64, in a kernel that computes in s64.
 static ExprId wrapped_s64(Kernel *k, Type type, ExprId e) {
-  const double least = least_of[type], greatest = greatest_of[type], span = greatest - least + 1;
+  const double least = type_least(type), greatest = type_greatest(type), span = greatest - least + 1;
   const ExprId rest = FMOD(e, NUMBER(span)); // between -span and span
   const ExprId from_least = SELECT(GT(NUMBER(least), rest), ADD(rest, NUMBER(span)), rest);
   return SELECT(GT(from_least, NUMBER(greatest)), SUB(from_least, NUMBER(span)), from_least);
@@ -194,9 +189,14 @@ static ExprId remainder_of(Kernel *k, const Node *node, ExprId x, ExprId y) {
   return is_s32 ? SELECT(EQ(y, NUMBER(0)), NUMBER(0), FMOD(x, y)) : FMOD(x, y);
 }
 
+// An operand whose order in s64 is that of the type: u64 moved down by 2^63.
+static ExprId ordered(Kernel *k, const Node *node, ExprId e) {
+  return e && node->inputs[0]->type == TYPE_U64 ? ADD(e, NUMBER(-0x1p63)) : e;
+}
+
 // Whether a number of the type is rounded to f32 before it becomes a half float, unless it is rounded to odd first.
 static bool is_rounded_twice(const Kernel *k, Type from, Type type) {
-  const TypeSet wide = TYPE_BIT(TYPE_F64) | TYPE_BIT(TYPE_S64) | TYPE_BIT(TYPE_S32);
+  const TypeSet wide = TYPE_BIT(TYPE_F64) | TYPES_64_BITS | TYPE_BIT(TYPE_S32) | TYPE_BIT(TYPE_U32);
   return k->is_f64 && TYPE_BIT(from) & wide && (type == TYPE_F16 || type == TYPE_BF16);
 }
 
@@ -206,10 +206,11 @@ static ExprId cast(Kernel *k, Type from, Type type, ExprId x) {
   if (is_rounded_twice(k, from, type)) x = expr_unary(k, EXPR_ROUND_ODD, x);
   if (type_is_float(type)) return x;
   if (type_is_float(from)) {
-    const ExprId number = ADD(clamped(k, ROUND(x), least_of[type], greatest_of[type]), NUMBER(0)); // no -0
+    const ExprId number = ADD(clamped(k, ROUND(x), type_least(type), type_greatest(type)), NUMBER(0)); // no -0
     return SELECT(EQ(x, x), number, NUMBER(0));
   }
-  if (least_of[from] >= least_of[type] && greatest_of[from] <= greatest_of[type]) return x;
+  const bool fits = type_least(from) >= type_least(type) && type_greatest(from) <= type_greatest(type);
+  if (fits || TYPES_64_BITS & TYPE_BIT(type)) return x;
   return k->is_s64 ? wrapped_s64(k, type, x) : wrapped(k, type, x);
 }
 
@@ -247,6 +248,7 @@ FORMULA(Pow, ATTRIBUTE(beta), POW(x, beta))
 FORMULA(Reciprocal, NOTHING, DIV(NUMBER(1), x))
 FORMULA(ReLU, NOTHING, SELECT(GE(ZERO, x), ZERO, x)) // IEEE 754's maximum(0, x): +0 for -0, NaN for NaN
 FORMULA(Round, NOTHING, ROUND(x))
+FORMULA(RoundThrough, NOTHING, ROUND(x))
 FORMULA(Sigmoid, NOTHING, sigmoid(k, x))
 FORMULA(Sin, NOTHING, SIN(x))
 FORMULA(SoftPlus, NOTHING, soft_plus(k, x, node_coefficient(node, "beta")))
@@ -283,10 +285,10 @@ FORMULA(Power, NOTHING, POW(x, y))
 FORMULA(Mod, NOTHING, remainder_of(k, node, x, y))
 FORMULA(Equal, NOTHING, boolean(k, EQ(x, y)))
 FORMULA(NotEqual, NOTHING, SELECT(EQ(x, y), ZERO, NUMBER(1)))
-FORMULA(Less, NOTHING, boolean(k, GT(y, x)))
-FORMULA(LessEqual, NOTHING, boolean(k, GE(y, x)))
-FORMULA(Greater, NOTHING, boolean(k, GT(x, y)))
-FORMULA(GreaterEqual, NOTHING, boolean(k, GE(x, y)))
+FORMULA(Less, NOTHING, boolean(k, GT(ordered(k, node, y), ordered(k, node, x))))
+FORMULA(LessEqual, NOTHING, boolean(k, GE(ordered(k, node, y), ordered(k, node, x))))
+FORMULA(Greater, NOTHING, boolean(k, GT(ordered(k, node, x), ordered(k, node, y))))
+FORMULA(GreaterEqual, NOTHING, boolean(k, GE(ordered(k, node, x), ordered(k, node, y))))
 FORMULA(LogicalAnd, NOTHING, choose(k, x, choose(k, y, NUMBER(1), ZERO), ZERO))
 FORMULA(LogicalOr, NOTHING, choose(k, x, NUMBER(1), choose(k, y, NUMBER(1), ZERO)))
 FORMULA(LogicalNot, NOTHING, choose(k, x, ZERO, NUMBER(1)))

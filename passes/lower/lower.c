@@ -34,9 +34,9 @@ static bool is_small_index(const Value *v) {
   return !extent_monomial(extent) && extent_value(extent) <= 1 << 24;
 }
 
-// A kernel computes in f64 if a node has f64 data, s32 data other than indices of an axis (s32 is exact in f64, not in
-// f32), intermediate values outside of f32's range (TRAIT_WIDE), indices above 2^24 (not exact in f32), an ignored
-// label above 2^24, or a gradient that loses digits by cancellation.
+// A kernel computes in f64 if a node has f64 data, u32 data, s32 data other than indices of an axis (they are exact in
+// f64, not in f32), intermediate values outside of f32's range (TRAIT_WIDE), indices above 2^24 (not exact in f32), an
+// ignored label above 2^24, or a gradient that loses digits by cancellation.
 bool node_computes_in_f64(const Costs *costs, const Node *node) {
   for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
     const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
@@ -44,8 +44,9 @@ bool node_computes_in_f64(const Costs *costs, const Node *node) {
     if (nindices > 1 << 24) return true;
     if (!v || nindices >= 0) continue;
     if (v->type == TYPE_F64) return true;
-    if (v->type == TYPE_S32 && !is_no_data(node, i) && !is_small_index(v)) return true;
-    if (v->type == TYPE_S64 && (i == 0 || i >= node->ninputs)) return true; // labels or results, no seed
+    if (TYPE_BIT(v->type) & (TYPE_BIT(TYPE_S32) | TYPE_BIT(TYPE_U32)) && !is_no_data(node, i) && !is_small_index(v))
+      return true;
+    if (TYPES_64_BITS & TYPE_BIT(v->type) && (i == 0 || i >= node->ninputs)) return true; // labels or results, no seed
   }
   if (loss_ignored_is_large(node)) return true;
   if (node->op->traits & TRAIT_WIDE) return true;

@@ -136,7 +136,14 @@ static void lower_reads(Lowering *l, const Node *node, double outside) {
 }
 
 LOWER(Slice, lower_reads(l, node, 0))
-LOWER(Pad, lower_reads(l, node, node_f32(node, "value")))
+// As a number of the kernel: u64 is computed as the s64 with its bits.
+static double pad_value(const Node *node) {
+  const double value = node_f32(node, "value");
+  const bool is_beyond = node->outputs[0]->type == TYPE_U64 && value >= 0x1p63;
+  return !is_beyond ? value : value < 0x1p64 ? value - 0x1p64 : -1;
+}
+
+LOWER(Pad, lower_reads(l, node, pad_value(node)))
 
 void lower_Split(Lowering *l, const Node *node) {
   (void)node; // pass `splits` has replaced the node

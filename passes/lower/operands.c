@@ -102,9 +102,10 @@ ExprId lower_value_on(Lowering *l, const Value *v, const int *axis) {
   if (v->constant && v->constant->is_splat) {
     AxisSet axes = l->part.broadcasts_constants ? access_axes(k, &a) : 0;
     int64_t integer;
-    if (v->type != TYPE_S64) return expr_constant_over(k, type_load(v->type, v->constant->data, 0), axes);
+    if (!(TYPES_64_BITS & TYPE_BIT(v->type)))
+      return expr_constant_over(k, type_load(v->type, v->constant->data, 0), axes);
     memcpy(&integer, v->constant->data, sizeof integer);
-    return k->is_s64 ? expr_integer_over(k, integer, axes) : expr_constant_over(k, (double)integer, axes);
+    return k->is_s64 ? expr_integer_over(k, integer, axes) : expr_constant_over(k, type_number(v->type, integer), axes);
   }
   return expr_label(k, expr_load(k, kernel_add_access(k, &a)), v->name);
 }

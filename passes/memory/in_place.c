@@ -13,6 +13,7 @@ typedef struct Lifetime {
   uint32_t first_store, last_store, last_read;
 } Lifetime;
 
+// By value->index: the kernels that store and read it, plus 1. A slice group counts as one kernel.
 static Lifetime *find_lifetimes(const Program *p, Arena *arena) {
   Lifetime *lifetimes = ARENA_ARRAY(arena, Lifetime, p->graph->nvalues + 1);
   for (uint32_t i = 0; lifetimes && i < p->nkernels; i++) {

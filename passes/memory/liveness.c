@@ -16,6 +16,7 @@ typedef struct Outputs { // an OutputSet that is being built
   uint32_t outputs[MOST_TOLD_APART];
 } Outputs;
 
+// Merges a set into another one. Both are sorted.
 static void add_outputs(Outputs *set, const OutputSet *more) {
   uint32_t both[2 * MOST_TOLD_APART], count = 0, i = 0, k = 0;
   set->is_all |= more->is_all;
@@ -83,6 +84,7 @@ static Read **reads_of(const Search *s, size_t kernel, const Access *a) {
                   : &s->temporary_reads[s->found->first_temporary[kernel] + a->temporary];
 }
 
+// Lists the reads of each value and temporary by loops, and finds the last kernel that reads each value.
 static bool find_reads(Search *s) {
   const Program *p = s->program;
   for (size_t i = 0; i < p->nkernels; i++)
@@ -145,6 +147,8 @@ static bool find_temporary_outputs(Search *s, size_t kernel, size_t maker, uint3
   return copy_outputs(&f->temporary_serves[n], &outputs, s->program);
 }
 
+// Finds the outputs that need the loop: those that it stores, and those that need a later loop that reads what it
+// stores.
 static bool find_loop_outputs(Search *s, size_t kernel, size_t loop) {
   Liveness *f = s->found;
   const Schedule *schedule = s->program->schedules[kernel];
@@ -166,6 +170,7 @@ static bool find_loop_outputs(Search *s, size_t kernel, size_t loop) {
   return copy_outputs(&f->serves[at], &outputs, s->program);
 }
 
+// Numbers loops and temporaries through all kernels.
 static bool number_loops(Search *s) {
   Program *p = s->program;
   Liveness *f = s->found;
@@ -184,6 +189,7 @@ static bool number_loops(Search *s) {
   return s->is_marked;
 }
 
+// Links the outputs that are the same value (Search.next_alike).
 static bool link_outputs(Search *s) {
   const Graph *g = s->program->graph;
   uint32_t *last = ARENA_ARRAY(&s->scratch, uint32_t, g->nvalues + 1); // the last output that is this value, plus 1

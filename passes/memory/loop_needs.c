@@ -52,6 +52,7 @@ static size_t place_nbytes(const Program *p, const ProgramSliceGroup *group, con
   return is_private ? group->chunk_nbytes * (size_t)group->nchunks : type_array_nbytes(v->type, (size_t)factor);
 }
 
+// The memory that the access touches.
 static Touched place_of(const Search *s, size_t kernel, const Access *a) {
   const Program *p = s->p;
   const Value *v = a->value;
@@ -81,6 +82,7 @@ static void add_access(Search *s, TouchedList *list, size_t kernel, const Access
   add_touched(s, list, t);
 }
 
+// Adds what the loop reads and stores.
 static void add_loop(Search *s, TouchedList *list, size_t kernel, size_t loop) {
   const Kernel *k = s->p->schedules[kernel]->kernel;
   const Loop *l = &s->p->schedules[kernel]->loops[loop];
@@ -110,6 +112,7 @@ static bool meet_temporaries(const Touched *temporaries, const Touched *value) {
   return temporaries->monomial == value->monomial && value->end > temporaries->end;
 }
 
+// Whether the two may touch the same byte, and one of them stores it.
 static bool meet(const Search *s, const Touched *a, const Touched *b) {
   if (!a->is_stored && !b->is_stored) return false;
   if ((a->space == SPACE_CALLER) != (b->space == SPACE_CALLER)) return false;

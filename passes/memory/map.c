@@ -20,7 +20,7 @@ static bool is_mapped(const MemoryMap *m, const Value *v) {
 }
 
 static size_t tenant_nbytes(const MemoryMap *m, const Value *v) {
-  return m->of ? program_place_nbytes(m->program, v->type, shape_nelems(&v->shape), m->of->monomial)
+  return m->of ? program_slot_nbytes(m->program, v->type, shape_nelems(&v->shape), m->of->monomial)
                : whole_lines(value_nbytes(v));
 }
 
@@ -56,6 +56,7 @@ static void extend_staged(MemoryMap *m, const uint32_t *current) {
     if (m->tenants[i].kind == TENANT_STAGED && p->nkernels) m->tenants[i].last = (uint32_t)p->nkernels - 1;
 }
 
+// Adds a tenant for each value in the workspace, with the kernels in which it lives.
 static bool add_values(MemoryMap *m) {
   const Program *p = m->program;
   uint32_t *current = ARENA_ARRAY(&m->arena, uint32_t, p->graph->nvalues + 1); // by value: its tenant, plus one

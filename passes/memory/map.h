@@ -10,7 +10,7 @@ typedef enum TenantKind { TENANT_VALUE, TENANT_STAGED, TENANT_TEMPORARIES, TENAN
 typedef struct Tenant { // an occupant of a part of the workspace
   TenantKind kind;
   const Value *value;    // the value; TENANT_STAGED: it is copied to or from the caller's memory
-  size_t offset, nbytes; // nbytes: in whole cache lines, as program_place_nbytes rounds
+  size_t offset, nbytes; // nbytes: in whole cache lines, as program_slot_nbytes rounds
   uint32_t first, last;  // the kernels from the first that stores it to the last that reads it
 } Tenant;
 

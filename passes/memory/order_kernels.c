@@ -47,6 +47,7 @@ static void add_use(Unit *u, const Value *v, bool is_store) {
   u->uses[u->nuses++] = (ValueUse){v->index, is_store};
 }
 
+// Bytes of the temporaries of the unit's largest kernel.
 static size_t scratch_nbytes(const Ordering *o, const Unit *u) {
   size_t most = 0;
   for (uint32_t kernel = u->first; kernel < u->end && !u->slice_group; kernel++) {
@@ -59,6 +60,7 @@ static size_t scratch_nbytes(const Ordering *o, const Unit *u) {
   return most;
 }
 
+// Lists the values that the unit's kernels use.
 static bool fill_unit(Ordering *o, Unit *u) {
   size_t most = 0;
   for (uint32_t i = u->first; i < u->end; i++) most += o->p->schedules[i]->kernel->naccesses;
@@ -71,6 +73,7 @@ static bool fill_unit(Ordering *o, Unit *u) {
   return u->uses;
 }
 
+// Groups kernels that run without others in between (program_unit_first).
 static bool make_units(Ordering *o) {
   o->units = ARENA_ARRAY(&o->arena, Unit, o->p->nkernels + 1);
   for (uint32_t i = 0; o->units && i < o->p->nkernels; i++) {
@@ -106,6 +109,7 @@ static void count_earlier(Ordering *o) {
     }
 }
 
+// A state and its update, which share memory, are partners.
 static bool lives_init(Ordering *o) {
   const Graph *g = o->p->graph;
   o->lives = ARENA_ARRAY(&o->arena, Life, g->nvalues + 1);

@@ -48,6 +48,7 @@ static int compare_donors(const void *a, const void *b) {
   return order ? order : compare_numbers(y->number, x->number); // descending: find_donors searches backwards
 }
 
+// Finds, by output, the last kernel that stores it and how many loops do.
 static void find_makers(Search *p) {
   const Program *program = p->program;
   for (size_t i = 0; i < program->nkernels; i++)

@@ -41,6 +41,7 @@ static void join_tenants(Packing *k) {
     }
 }
 
+// Makes a group of the tenants that share memory, as one overwrites the other.
 static void make_groups(Packing *k) {
   for (size_t i = k->map.count; i-- > 0;) {
     const size_t root = find_root(k, i);
@@ -93,6 +94,7 @@ static bool groups_live_together(const Packing *k, const Group *a, const Group *
   return false;
 }
 
+// Places the group at the lowest offset where no group that lives at the same time is.
 static void place_group(Packing *k, Group *g) {
   size_t at = 0, offset = 0;
   for (size_t i = 0; i < k->nplaced; i++) {

@@ -54,7 +54,7 @@ static int64_t value_nelems(const Plan *plan, const Value *v) {
 }
 
 static size_t place_nbytes(const Plan *plan, const Value *v) {
-  return program_place_nbytes(plan->p, v->type, value_nelems(plan, v), plan->monomial);
+  return program_slot_nbytes(plan->p, v->type, value_nelems(plan, v), plan->monomial);
 }
 
 static const Value *stored_value(const Plan *plan, const Kernel *k, size_t store) {
@@ -70,6 +70,7 @@ static void remove_gap(Plan *plan, size_t at) {
   plan->ngaps--;
 }
 
+// Takes memory from the smallest gap that is large enough, else from the top. Returns the offset.
 static size_t take(Plan *plan, size_t nbytes) {
   size_t best = SIZE_MAX;
   if (!nbytes) return 0;
@@ -92,6 +93,7 @@ static size_t take(Plan *plan, size_t nbytes) {
   return offset;
 }
 
+// Makes a gap of the memory, joined with the gaps beside it.
 static void give_back(Plan *plan, size_t offset, size_t nbytes) {
   size_t at = 0;
   if (!nbytes) return;
@@ -174,6 +176,7 @@ static size_t temporaries_nbytes(const Schedule *s) {
   return whole_lines(nbytes);
 }
 
+// Places the values that the kernel stores: over an operand that ends here, or in memory of their own.
 static void place_results(Plan *plan, uint32_t kernel) {
   Program *p = plan->p;
   const Kernel *k = p->schedules[kernel]->kernel;
@@ -291,6 +294,7 @@ static void place_states(Plan *plan) {
   }
 }
 
+// Places all values whose numbers of elements have the arena's monomial.
 static bool plan_arena(Program *p, MonomialArena *arena) {
   Plan plan;
   Scratch scratch = {0};

@@ -113,6 +113,7 @@ static const char *store_fault(const Walk *w, const Access *a, const Byte *b) {
   return NULL;
 }
 
+// Checks a load or store of an element, byte by byte, and records it in the map.
 static void access_bytes(Walk *w, const Access *a, int64_t element, bool is_store) {
   size_t from, to;
   find_bytes(w, a, element, &from, &to);
@@ -158,6 +159,7 @@ static Buffer mapped(const char *name, Type type, int64_t nelems, size_t address
   return (Buffer){.name = name, .type = type, .nelems = nelems, .address = address, .is_mapped = true};
 }
 
+// Lays the tensors and temporaries of the current kernel over the map.
 static void find_buffers(Walk *w) {
   const Kernel *k = w->schedule->kernel;
   for (AccessId id = 0; id < k->naccesses; id++) {
@@ -216,6 +218,7 @@ static bool run_kernel(Walk *w, size_t kernel, bool is_first) {
   return true;
 }
 
+// Runs the kernels of a slice group for the chunk's slices, one slice after the other.
 static bool run_chunk(Walk *w) {
   const ProgramSliceGroup *group = w->slice_group;
   const int64_t first = slice_group_first_slice(group, w->chunk), end = slice_group_first_slice(group, w->chunk + 1);
@@ -229,6 +232,7 @@ static bool run_chunk(Walk *w) {
   return true;
 }
 
+// Chunks run in parallel: to the map, each is a block, and the group is one loop.
 static bool run_slice_group(Walk *w, const ProgramSliceGroup *group) {
   bool is_right = true;
   const uint32_t first = w->loops++;

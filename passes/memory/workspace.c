@@ -20,6 +20,7 @@ static void add_advance(WorkspaceRows *b, OpenSize size, bool is_for_optional) {
   if (size.number) add(b, (WorkspaceRow){.kind = WORKSPACE_ADVANCE, .size = size, .is_for_optional = is_for_optional});
 }
 
+// Adds a row for each value of the arena, then one that advances by the arena's size.
 static void add_arena(WorkspaceRows *b, const MonomialArena *arena) {
   const Program *p = b->p;
   const Graph *g = p->graph;
@@ -49,6 +50,7 @@ static bool has_temporaries(const Schedule *s) {
   return has_any;
 }
 
+// Adds rows for the kernel's temporaries, which lie behind the values that live while it runs.
 static void add_temporaries(WorkspaceRows *b, uint32_t kernel) {
   const Schedule *s = b->p->schedules[kernel];
   const bool has_any = has_temporaries(s);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 const ScheduleKeyInfo schedule_keys[SCHEDULE_KEYS] = {
-    [SCHEDULE_ROWS] = {"rows", 1, 32, false, "outer iterations that a step computes together"},
+    [SCHEDULE_ROWS] = {"rows", 1, 32, false, "outer iterations that a micro-kernel computes together"},
     [SCHEDULE_LANES] = {"lanes", 0, 1, true,
                         "1: rows of at most 64 elements in lanes, one row per lane, where possible; 0: never"},
     [SCHEDULE_MIDDLE] = {"middle", 0, 1, true,

@@ -7,7 +7,7 @@ package=$(dirname "$0")/../../frontend/package
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0 manual=$work/ngrad.1
-"$package/manual.sh" "$ngrad" "$package/ngrad.1.in" >"$manual"
+"$package/manual.sh" "$package/ngrad.1.in" "$ngrad" >"$manual"
 
 section() { # NAME
   awk -v name=".Sh $1" '/^\.Sh / { on = $0 == name; next } on' "$manual"
@@ -16,8 +16,12 @@ same() { # WHAT; $work/manual and $work/program
   [ -s "$work/manual" ] && diff -u --label "manual: $1" --label "program: $1" "$work/manual" "$work/program" || failed=1
 }
 
-"$ngrad" --help | awk '$0 == "verbs:" { on = 1; next } /^$/ { on = 0 } on { print $1 }' >"$work/program"
-while read -r verb; do "$ngrad" "$verb" --help; done <"$work/program" >"$work/help"
+first_lines() { # of verbs and options: the others begin far to the right
+  grep -v '^          '
+}
+"$ngrad" --help | first_lines | awk '$0 == "verbs:" { on = 1; next } /^$/ { on = 0 } on { print $1 }' >"$work/program"
+while read -r verb; do "$ngrad" "$verb" --help; done <"$work/program" >"$work/whole"
+first_lines <"$work/whole" >"$work/help"
 section DESCRIPTION | awk '$1 == ".It" && $2 == "Cm" && $3 != "help" { print $3 }' >"$work/manual"
 same verbs
 

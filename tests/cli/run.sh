@@ -140,11 +140,15 @@ fi
 expect 2 '' 'usage: ngrad VERB'
 expect 0 'usage: ngrad VERB' '' --help
 expect 0 '^instruction sets:.* scalar' '' --version
-for verb in check run emit show bench convert ops passes; do
-  expect 0 "usage: ngrad $verb" '' $verb --help
+for verb in $("$ngrad" --help | sed -n '/^verbs:/,/^$/s/^  \([a-z]*\)  .*/\1/p'); do
+  expect 0 "usage: ngrad $verb" '' "$verb" --help
   grep -q 'exit status:' stdout && grep -q 'example:' stdout
   count "$verb --help is complete"
+  ! LC_ALL=C.UTF-8 grep -E '.{81}' stdout >stderr
+  count "lines of $verb --help have at most 80 columns"
 done
+"$ngrad" --help >stdout && ! LC_ALL=C.UTF-8 grep -E '.{81}' stdout >stderr
+count 'lines of --help have at most 80 columns'
 expect 0 'usage: ngrad run' '' help run
 "$here/manual.sh" "$ngrad" >stdout 2>stderr
 count 'the manual page has every verb and option'

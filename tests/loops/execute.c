@@ -120,7 +120,7 @@ static bool add_temporaries(Execution *x, size_t kernel) {
     const size_t number = x->liveness->first_temporary[kernel] + i;
     const Temporary *t = &s->temporaries[i];
     if (t->is_invariant && !x->is_first) continue;
-    if (t->is_made) {
+    if (t->is_reused) {
       uint32_t same = (uint32_t)i;
       const size_t maker = program_maker(x->p, kernel, &same);
       x->temporaries[number] = x->temporaries[x->liveness->first_temporary[maker] + same];

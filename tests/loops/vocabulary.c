@@ -200,6 +200,10 @@ ELEMENT(v, f16, uint16_t, _f16, NOTHING)
 ELEMENT(v, bf16, uint16_t, _bf16, NOTHING)
 ELEMENT(d, s32, int32_t, _s32, NOTHING)
 ELEMENT(d, s64, int64_t, _s64, NOTHING)
+ELEMENT(d, u32, uint32_t, _u32, NOTHING)
+ELEMENT(d, u64, uint64_t, _u64, NOTHING)
+ELEMENT(v, s16, int16_t, _s16, NOTHING)
+ELEMENT(v, u16, uint16_t, _u16, NOTHING)
 ELEMENT(v, s8, int8_t, _s8, NOTHING)
 ELEMENT(v, u8, uint8_t, _u8, NOTHING)
 ELEMENT(v, boolean, uint8_t, _b8, NOTHING)
@@ -215,6 +219,10 @@ static const Element element_functions[TYPE_COUNT] = {
     [TYPE_BF16] = {load_bf16, store_bf16, false},
     [TYPE_S32] = {load_s32, store_s32, true},
     [TYPE_S64] = {load_s64, store_s64, true},
+    [TYPE_U32] = {load_u32, store_u32, true},
+    [TYPE_U64] = {load_u64, store_u64, true},
+    [TYPE_S16] = {load_s16, store_s16, false},
+    [TYPE_U16] = {load_u16, store_u16, false},
     [TYPE_S8] = {load_s8, store_s8, false},
     [TYPE_U8] = {load_u8, store_u8, false},
     [TYPE_BOOLEAN] = {load_boolean, store_boolean, false},
@@ -224,22 +232,22 @@ static const Element element_functions[TYPE_COUNT] = {
     [TYPE_U4] = {load_u4, store_u4, false},
 };
 
-// Elements in s64: their type is s64, boolean or, of indices, s32; casts store narrower integers.
+// Elements in s64: integers and booleans.
 static bool load_integers(Type type, Lanes *y, const void *elements, int n) {
   memset(y->m64, 0, sizeof y->m64);
   if (type == TYPE_S64) set_l(y, l_load_n_s64((const int64_t *)elements, n));
-  for (int i = 0; type == TYPE_BOOLEAN && i < n; i++) y->m64[i] = ((const uint8_t *)elements)[i] != 0;
-  for (int i = 0; type == TYPE_S32 && i < n; i++) y->m64[i] = ((const int32_t *)elements)[i];
-  return type == TYPE_S64 || type == TYPE_BOOLEAN || type == TYPE_S32;
+  else if (type == TYPE_U64) set_l(y, l_load_n_u64((const uint64_t *)elements, n));
+  else
+    for (int i = 0; i < n; i++) y->m64[i] = (int64_t)type_load(type, elements, (size_t)i);
+  return TYPES_INTEGER & TYPE_BIT(type) || type == TYPE_BOOLEAN;
 }
 
 static bool store_integers(Type type, void *elements, const Lanes *x, int n) {
   if (type == TYPE_S64) l_store_n_s64((int64_t *)elements, get_l(x), n);
-  for (int i = 0; type == TYPE_BOOLEAN && i < n; i++) ((uint8_t *)elements)[i] = x->m64[i] != 0;
-  for (int i = 0; type == TYPE_S32 && i < n; i++) ((int32_t *)elements)[i] = (int32_t)x->m64[i];
-  for (int i = 0; type == TYPE_S8 && i < n; i++) ((int8_t *)elements)[i] = (int8_t)x->m64[i];
-  for (int i = 0; type == TYPE_U8 && i < n; i++) ((uint8_t *)elements)[i] = (uint8_t)x->m64[i];
-  return type == TYPE_S64 || type == TYPE_BOOLEAN || type == TYPE_S32 || TYPES_BYTE & TYPE_BIT(type);
+  else if (type == TYPE_U64) l_store_n_u64((uint64_t *)elements, get_l(x), n);
+  else
+    for (int i = 0; i < n; i++) type_store(type, elements, (size_t)i, (double)x->m64[i]);
+  return TYPES_INTEGER & TYPE_BIT(type) || type == TYPE_BOOLEAN;
 }
 
 static void widen(Lanes *y, const Lanes *x) {

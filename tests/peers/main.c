@@ -179,7 +179,7 @@ static int compare_all(const Options *o) {
   enum { SKIPPED = 77 };
   const char *name = onednn_name();
   if (!name) {
-    puts("skipped: built without oneDNN 2 (Debian: libdnnl-dev)");
+    puts("skipped: built without oneDNN 2 or 3 (Debian: libdnnl-dev)");
     return SKIPPED;
   }
   setvbuf(stdout, NULL, _IOLBF, 0); // what was found stays, even if a library ends the program

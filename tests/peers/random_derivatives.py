@@ -376,17 +376,27 @@ def select(d):
             s = d.node("Sin", [b], torch.sin(y))
             b = d.node("Multiply", [b, s], y)
             hidden += [s, b]
-    if d.chance(0.3) and y.dim():
-        w = d.input([y.shape[-1], 2])
+    if d.chance(0.5) and y.dim():  # rows that are taken as a whole, or not at all
         kept = mask.all(-1, keepdim=True)
-        y = torch.where(kept, y, torch.ones_like(y)) @ d.values[w]
-        b = d.node("MatMul", [b, w], y)
+        safe = torch.where(kept, y, torch.arange(y.numel(), dtype=torch.float64).reshape(y.shape))
+        op, n = d.rng.choice(["MatMul", "SoftMax", "LayerNorm"]), y.shape[-1]
+        if op == "MatMul":
+            w, n = d.input([n, 2]), 2
+            y = safe @ d.values[w]
+            b = d.node(op, [b, w], y)
+        elif op == "SoftMax":
+            y = F.softmax(safe, -1)
+            b = d.node(op, [b], y, {"axis": -1})
+        else:
+            gamma, beta = d.input([n]), d.input([n])
+            y = centered(safe, [-1], 0.1) * d.values[gamma] + d.values[beta]
+            b = d.node(op, [b, gamma, beta], y, {"keep_stats": False, "epsilon": 0.1})
         hidden.append(b)
-        mask = kept.expand(y.shape)
-        number = d.node("TypeCast", [c], torch.zeros(1, dtype=torch.int))
+        mask, none = kept.expand(y.shape), torch.zeros(1, dtype=torch.int)
+        number = d.node("TypeCast", [c], none)
         d.nodes[-1] = d.nodes[-1].replace(f"outputs: [{number}]", f"outputs: [{{name: {number}, type: f64}}]")
-        least = d.node("ReduceMin", [number], torch.zeros(1, dtype=torch.int), {"axes": [y.dim() - 1], "keep_dims": True})
-        whole = d.node("Tile", [least], torch.zeros(1, dtype=torch.int), {"repeats": [1] * (y.dim() - 1) + [2]})
+        least = d.node("ReduceMin", [number], none, {"axes": [y.dim() - 1], "keep_dims": True})
+        whole = d.node("Tile", [least], none, {"repeats": [1] * (y.dim() - 1) + [n]})
         c = d.node("Greater", [whole, d.number(0.5)], mask)
     zero = d.number(0.25)
     result = torch.where(mask, y, torch.full_like(y, 0.25))

@@ -12,6 +12,10 @@ of its samples in it, and leaves out the first step of each block.
 
 With --precision, both train in f32 and in mixed precision, PyTorch under autocast. The mean loss of the last steps, a
 tenth of all, has to be within 2 % of that in f32.
+
+With --compile (of PyTorch 2), torch.compile compiles the model and its loss. --costs prints the seconds until the first
+step has ended, without any cache; and the bytes of what PyTorch saves for the backward pass beside ngrad's memory
+between kernels, which is all that a step needs besides states and batch.
 """
 
 import argparse
@@ -44,6 +48,8 @@ def parse(arguments):
     p.add_argument("--block", type=int, default=20, help="steps in turn (default 20)")
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--precision", choices=["bf16"], help="compare mixed precision with f32")
+    p.add_argument("--compile", action="store_true", help="PyTorch's model is compiled by torch.compile")
+    p.add_argument("--costs", action="store_true", help="also print the time until the first step, and memory")
     return p.parse_args(arguments)
 
 
@@ -145,6 +151,8 @@ class PyTorch:
         self.parameters = {n: t.requires_grad_() for n, t in self.w.items() if not n.startswith(("mean_", "variance_"))}
         self.optimizer = OPTIMIZERS[case.optimizer][2](self.parameters.values(), case.rate)
         self.model, self.batches = MODELS[case.model][0], batches
+        if case.settings.compile:
+            self.model = torch.compile(self.model)
         self.data = {n: torch.from_numpy(a) for n, a in case.data.items()}
         self.data = {n: t.long() if t.dtype == torch.int32 else t for n, t in self.data.items()}
 
@@ -161,6 +169,25 @@ class PyTorch:
             losses.append(loss.item())
             seconds.append(time.perf_counter() - start)
         return losses, seconds[1:]
+
+
+    def saved_bytes(self):
+        """What a step saves for the backward pass, without parameters and data."""
+        def storage_of(tensor):  # before PyTorch 2 by another name
+            return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+
+        own = {storage_of(t).data_ptr() for t in [*self.w.values(), *self.data.values()]}
+        saved = {}
+
+        def keep(tensor):
+            storage = storage_of(tensor)
+            saved[storage.data_ptr()] = storage.nbytes()
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            loss = self.model(self.w, **{n: t[self.batches[0]] for n, t in self.data.items()})
+        del loss
+        return sum(n for place, n in saved.items() if place not in own)
 
 
 class Ngrad:
@@ -181,6 +208,15 @@ class Ngrad:
     def run(self, *arguments):
         command = [str(a) for a in (self.settings.ngrad, *arguments)]
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    def compiles(self, folder):
+        """Seconds until the first step has ended, with an empty cache; and the bytes between kernels."""
+        start = time.perf_counter()
+        step = self.folder / f"{self.model}_step.yaml"
+        environment = {**os.environ, "XDG_CACHE_HOME": str(folder)}
+        command = [self.settings.ngrad, "run", step, "--random", "--threads", str(self.settings.threads), "--json"]
+        told = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment).stdout)
+        return time.perf_counter() - start, told["workspace_bytes"]
 
     def first_weights(self, data, batch):
         """By the names of the graph's states; data may be any."""
@@ -262,6 +298,17 @@ def compare(case):
     batches = case.batches()
     peer, peer64 = (PyTorch(case, weights, batches, t) for t in (torch.float32, torch.float64))
 
+    if settings.costs:
+        start = time.perf_counter()
+        PyTorch(case, weights, batches, torch.float32).steps(0, 1)
+        their_first = time.perf_counter() - start
+        our_first, workspace = ngrad.compiles(case.folder / "cache")
+        eager = PyTorch(case, weights, batches, torch.float32)
+        eager.model = MODELS[case.model][0]
+        costs = (
+            f"  until the first step has ended: ngrad {our_first:.1f} s, PyTorch {their_first:.1f} s;"
+            f" between kernels {workspace / 1e6:.1f} MB, saved by PyTorch {eager.saved_bytes() / 1e6:.1f} MB"
+        )
     ours, theirs, our_time, their_time, ratio = in_turns(ngrad, peer, settings)
     exact = peer64.steps(0, settings.steps)[0]
     worst64 = distance(ngrad64.steps(0, settings.steps)[0], exact)[0]
@@ -275,6 +322,8 @@ def compare(case):
         f" | {1e3 * our_time:7.1f} {1e3 * their_time:7.1f} {ratio:6.2f}{'' if is_right else '  WRONG'}",
         flush=True,
     )
+    if settings.costs:
+        print(costs, flush=True)
     return is_right, worst <= BOUND
 
 
@@ -313,7 +362,8 @@ def print_head(settings):
 
 
 def main(settings):
-    print(f"ngrad beside PyTorch {torch.__version__}, threads: {settings.threads}")
+    how = ", torch.compile" if settings.compile else ""
+    print(f"ngrad beside PyTorch {torch.__version__}{how}, threads: {settings.threads}")
     print_mixed_head(settings) if settings.precision else print_head(settings)
     results = []
     for model in settings.model or MODELS:
@@ -341,4 +391,6 @@ if __name__ == "__main__":
 
     F = torch.nn.functional
     torch.set_num_threads(settings.threads)
+    if settings.compile and not hasattr(torch, "compile"):
+        sys.exit(f"--compile: expected PyTorch 2, found {torch.__version__}")
     sys.exit(main(settings))

@@ -56,19 +56,18 @@ static uint16_t f16_from_f64(double x) {
 static double f64_from_f16(uint16_t x) {
   return (double)f32_from_f16(x);
 }
-static double f64_from_s32(int32_t x) {
-  return x;
-}
-static void d_stream_s32(int32_t *p, dvec a) {
-  d_store_s32(p, a);
-} // the vocabulary has none
-
-static double f64_from_s64(int64_t x) {
-  return (double)x;
-}
-static void d_stream_s64(int64_t *p, dvec a) {
-  d_store_s64(p, a);
-} // the vocabulary has none
+// Integers of 32 and 64 bits, which the vocabulary streams none of.
+#define WIDE(name, type)                                                                                               \
+  static double f64_from_##name(type x) {                                                                              \
+    return (double)x;                                                                                                  \
+  }                                                                                                                    \
+  static void d_stream_##name(type *p, dvec a) {                                                                       \
+    d_store_##name(p, a);                                                                                              \
+  }
+WIDE(s32, int32_t)
+WIDE(u32, uint32_t)
+WIDE(s64, int64_t)
+WIDE(u64, uint64_t)
 
 static uint8_t b8_from_f64(double x) {
   return x != 0;
@@ -80,7 +79,7 @@ static void v_stream_b8(uint8_t *p, vec a) {
   v_store_b8(p, a);
 } // the vocabulary has none
 
-// Numbers of 8 bits, which the vocabulary streams none of.
+// Numbers of 8 bits and integers of 16, which the vocabulary streams none of.
 #define BYTES(name, type)                                                                                              \
   static type name##_from_f64(double x) {                                                                              \
     return name##_from_f32((float)x);                                                                                  \
@@ -90,6 +89,8 @@ static void v_stream_b8(uint8_t *p, vec a) {
   }
 BYTES(s8, int8_t)
 BYTES(u8, uint8_t)
+BYTES(s16, int16_t)
+BYTES(u16, uint16_t)
 BYTES(e4m3, uint8_t)
 BYTES(e5m2, uint8_t)
 
@@ -97,6 +98,12 @@ static double f64_from_s8(int8_t x) {
   return x;
 }
 static double f64_from_u8(uint8_t x) {
+  return x;
+}
+static double f64_from_s16(int16_t x) {
+  return x;
+}
+static double f64_from_u16(uint16_t x) {
   return x;
 }
 static double f64_from_e4m3(uint8_t x) {
@@ -154,6 +161,10 @@ ACCESS(s64, int64_t, d, _s64)
 ACCESS(b8, uint8_t, v, _b8)
 ACCESS(s8, int8_t, v, _s8)
 ACCESS(u8, uint8_t, v, _u8)
+ACCESS(s16, int16_t, v, _s16)
+ACCESS(u16, uint16_t, v, _u16)
+ACCESS(u32, uint32_t, d, _u32)
+ACCESS(u64, uint64_t, d, _u64)
 ACCESS(e4m3, uint8_t, v, _e4m3)
 ACCESS(e5m2, uint8_t, v, _e5m2)
 
@@ -454,6 +465,10 @@ int main(void) {
   test_booleans();
   test_access(&s8_access);
   test_access(&u8_access);
+  test_access(&s16_access);
+  test_access(&u16_access);
+  test_access(&u32_access);
+  test_access(&u64_access);
   test_access(&e4m3_access);
   test_access(&e5m2_access);
   test_within();

@@ -31,6 +31,7 @@ static const GradientEdge gradient_edges[] = {
     {"LeakyReLU", "alpha: 0.25", "f32[5] nan inf -inf 0 -0", "f32[5] 2 2 2 2 2", "f32[5] 2 2 0.5 0.5 0.5"},
     {"Log", "", "f32[7] nan inf 0 -0 1e-38 -1 0", "f32[7] 2 2 2 2 2 2 0", "f32[7] nan 0 inf -inf 2e38 -2 nan"},
     {"Mish", "", "f32[6] nan inf -inf 1e30 -1e30 0", "f32[6] 2 2 2 2 2 2", "f32[6] nan 2 0 2 0 1.2"},
+    {"RoundThrough", "", "f32[6] nan inf -inf 0 0.5 1.25", "f32[6] 2 2 2 2 3 inf", "f32[6] 2 2 2 2 3 inf"},
     {"Neg", "", "f32[3] nan inf 0", "f32[3] 2 2 inf", "f32[3] -2 -2 -inf"},
     {"Pow", "beta: 0", "f32[5] 0 -0 nan inf 1", "f32[5] 2 2 2 2 inf", "f32[5] 0 0 0 0 0"},
     {"Pow", "beta: 0.5", "f32[4] 0 inf 4 -1", "f32[4] 2 2 2 2", "f32[4] inf 0 0.5 nan"},

@@ -55,6 +55,7 @@ static void every_operator_has_a_gradient_with_a_case_or_a_reason(void **state) 
     for (uint32_t k = 1; k < operators[i].noutputs && gradient_rules[i]->make && !takes_all_results; k++)
       assert_true(operators[i].outputs[k].is_statistic);  // a rule is given the first result's gradient alone
     if (operators[i].traits & TRAIT_COLLECTIVE) continue; // leaves_test.c
+    if (gradient_rules[i]->is_identity) continue;         // not that of differences: gradient_edges.h
     if (is_derived != has_case(operators[i].name))
       fail_msg("%s: expected a case if, and only if, the operator has a gradient", operators[i].name);
   }
@@ -532,6 +533,32 @@ static void quotients_by_a_norm_of_zero_have_the_gradient_0(void **state) {
   ng_context_free(ctx);
 }
 
+// RoundThrough passes gradients on, and one warning says so.
+static void the_identity_is_told_once(void **state) {
+  (void)state;
+  const char *text = "format: ngrad/1\ninputs: [{name: x, type: f32, shape: [3]}]\n"
+                     "nodes:\n  - {op: RoundThrough, inputs: [x], outputs: [r]}\n"
+                     "  - {op: Square, inputs: [r], outputs: [s]}\n"
+                     "  - {op: RoundThrough, inputs: [s], outputs: [y]}\noutputs: [y]\n";
+  ng_context *ctx = ng_context_new(NULL);
+  ng_graph *g = read_graph(ctx, text), *gradient = ng_graph_gradient(g, NULL);
+  assert_non_null(gradient);
+  assert_int_equal(ng_message_count(ctx), 1);
+  assert_non_null(strstr(ng_messages_text(ctx, 0),
+                         "warning: RoundThrough: its gradient is that of the identity, and so "
+                         "is that of 1 other node: the results change in steps"));
+  ng_tensor output = {.type = NG_F32, .rank = 1, .extent = {3}, .data = (float[3]){0}};
+  ng_tensor inputs[2] = {{.type = NG_F32, .rank = 1, .extent = {3}, .data = (float[]){1.25F, -2.5F, 3.5F}},
+                         {.type = NG_F32, .rank = 1, .extent = {3}, .data = (float[]){1, 1, 10}}};
+  assert_int_equal(ng_graph_input_count(gradient), 2);
+  if (strcmp(ng_graph_input(gradient, 0).name, "x") != 0) inputs[0].data = (float[]){1, -2, 4}; // r is saved
+  assert_int_equal(ng_interpret(gradient, inputs, &output, 0), NG_OK);
+  assert_true(ng_tensor_get(&output, 0) == 2 && ng_tensor_get(&output, 1) == -4 && ng_tensor_get(&output, 2) == 80);
+  ng_graph_free(gradient);
+  ng_graph_free(g);
+  ng_context_free(ctx);
+}
+
 // Nothing flows through Round: the gradient is 0, and one warning says so.
 static void steps_are_told_once(void **state) {
   (void)state;
@@ -666,6 +693,7 @@ int main(void) {
       cmocka_unit_test(random_labels_count),
       cmocka_unit_test(labels_without_class_have_no_gradient),
       cmocka_unit_test(quotients_by_a_norm_of_zero_have_the_gradient_0),
+      cmocka_unit_test(the_identity_is_told_once),
       cmocka_unit_test(steps_are_told_once),
       random_unit_test(random_graphs_have_gradients_or_reasons),
       cmocka_unit_test(without_memory_there_is_no_gradient),

@@ -184,6 +184,7 @@ static const Form activations[] = {
     {"Reciprocal", ""},
     {"ReLU", ""},
     {"Round", ""},
+    {"RoundThrough", ""},
     {"Sigmoid", ""},
     {"SoftPlus", ""},
     {"SoftPlus", "beta: -0.5"},

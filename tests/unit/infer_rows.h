@@ -34,7 +34,8 @@ typedef struct InferRow {
 
 #define COMPARISON_ROWS(op)                                                                                            \
   {op, "", "s32[4,1] ?[1,8] > ??", "s32[4,1] s32[1,8] > boolean[4,8]"}, {                                              \
-    op, "", "u8[4] u8[4] > ??", op ": src_0: expected type f64, f32, f16, bf16, s64 or s32, found u8"                  \
+    op, "", "boolean[4] boolean[4] > ??",                                                                              \
+        op ": src_0: expected type f64, f32, f16, bf16, s64, s32, s8, u8, s16, u16, u32 or u64, found boolean"         \
   }
 #define LOGIC_ROWS(op)                                                                                                 \
   {op, "", "?[4,1] ?[1,8] > ??", "boolean[4,1] boolean[1,8] > boolean[4,8]"}, {                                        \

@@ -320,9 +320,9 @@ static void blocks_do_not_straddle_kept_axes(void **state) {
   Fixture *f = *state;
   Kernel *k = &f->kernel;
   add_axes(f, 3, 5);
-  Loop loop = {.axes = {ROW, COLUMN}, .nouter = 2, .nfree = 1, .cut = {.length = 2}};
+  Loop loop = {.axes = {ROW, COLUMN}, .nouter = 2, .nbatch = 1, .cut = {.length = 2}};
   assert_int_equal(loop_nblocks(k, &loop), 3 * 3);
-  loop.nfree = 0;
+  loop.nbatch = 0;
   assert_int_equal(loop_nblocks(k, &loop), 8);
   loop = (Loop){.axes = {COLUMN}, .ninner = 1, .cut = {.length = 2}};
   assert_int_equal(loop_nblocks(k, &loop), 3);

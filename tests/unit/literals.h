@@ -16,13 +16,13 @@
 
 #include <cmocka.h>
 
-enum { MOST_IN_CASE = 8, MOST_NUMBERS = 400 };
+enum { MOST_IN_CASE = 8, MOST_NUMBERS = 1200 };
 
 typedef struct Literal { // a tensor of a row
   char type[16], shape[32];
   Shape extents;
   double numbers[MOST_NUMBERS];
-  int64_t integers[MOST_NUMBERS]; // of s64, which a double may round
+  int64_t integers[MOST_NUMBERS]; // of s64, and the bits of u64, which a double may round
   size_t count;
   bool is_any;
 } Literal;
@@ -54,7 +54,7 @@ static inline bool next_literal(const char **text, Literal *l) {
       end = (char *)at + 2;
     } else {
       assert_true(l->count < MOST_NUMBERS);
-      l->integers[l->count] = strtoll(at, NULL, 10);
+      l->integers[l->count] = *l->type == 'u' ? (int64_t)strtoull(at, NULL, 10) : strtoll(at, NULL, 10);
       l->numbers[l->count++] = strtod(at, &end);
       assert_true(end > at);
     }

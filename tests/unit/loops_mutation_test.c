@@ -1,6 +1,8 @@
 // The verifier of loop trees and the proof by running (ir/loops/prove.h) on trees of many graphs: both accept each tree
 // as passes make it, and one of them refuses the tree without any one of its nodes, or with any field of a node
-// changed, except those in the tables below, and nodes that no run of the proof reaches.
+// changed, except those in the tables below, and nodes that no run of the proof reaches. Where all extents are literal,
+// the proof runs all that there is to run: a changed tree that it accepts computes the same, as where an axis has one
+// index. Such trees are counted, and must be few.
 #include "ir/loops/print.h"
 #include "ir/loops/prove.h"
 #include "tests/random_seeds.h"
@@ -102,7 +104,7 @@ static const struct Product {
      "format: ngrad/1\nname: copies\ninputs:\n  - {name: x, type: f32, shape: [20, 18]}\n"
      "  - {name: w, type: f32, shape: [37, 18]}\n"
      "nodes:\n  - {op: MatMul, inputs: [x, w], outputs: [y], attributes: {transpose_b: true}}\noutputs: [y]\n"},
-    {"vectors of all rows of a step",
+    {"vectors of all rows of a micro-kernel",
      "format: ngrad/1\nname: rows\ninputs:\n  - {name: x, type: f32, shape: [1, 2, 8, 8]}\n"
      "  - {name: w, type: f32, shape: [20, 2, 3, 3]}\n  - {name: z, type: f32, shape: [1, 20, 8, 8]}\n"
      "nodes:\n  - {op: Convolution, inputs: [x, w], outputs: [c], attributes: {strides: [1, 1], pads_begin: [1, 1], "
@@ -215,8 +217,8 @@ static bool is_spare(const LoopTree *t, const LoopNode *before, const LoopNode *
 // The program whose trees are spoilt, and the unit of kernels of the tree.
 static const Program *program;
 static size_t unit;
-static size_t nfailures, nmutants, nrefused, nproved, nunreached; // refused by the verifier; by the proof
-enum { STEPS = 1 << 22, MOST_STEPS = 1 << 18 };                   // MOST_STEPS: of units whose trees are spoilt
+static size_t nfailures, nmutants, nrefused, nproved, nunreached, nequal; // refused by the verifier; by the proof
+enum { STEPS = 1 << 22, MOST_STEPS = 1 << 18 };                           // MOST_STEPS: of units whose trees are spoilt
 
 static bool is_proved(int64_t *nsteps, Text *why) {
   const int64_t before = *nsteps;
@@ -255,12 +257,13 @@ static void must_be_wrong(const LoopTree *t, const LoopNode *n, bool is_there, c
   if (!loops_verify(t, &why)) nrefused++;
   else if (!is_proved(&nsteps, &why)) nproved++;
   else if (!is_there) nunreached++;
+  else if (!program->graph->ndims) nequal++;
   else {
     loops_print_node(t, n, &why);
     print_error("%s: accepted though %s: %s (kind %d)\n", what, how, text_string(&why), n->kind);
     nfailures++;
   }
-  assert_true(!is_there || (why.nbytes > 0 && !why.out_of_memory));
+  assert_true(!is_there || !program->graph->ndims || (why.nbytes > 0 && !why.out_of_memory));
   text_deinit(&why);
 }
 
@@ -452,14 +455,15 @@ static void spoil_program(Lowered *l, const char *what, TreeTest test) {
 }
 
 static void spoil_each_program(TreeTest test, uint64_t count) {
-  nfailures = nmutants = nrefused = nproved = nunreached = 0;
+  nfailures = nmutants = nrefused = nproved = nunreached = nequal = 0;
   for (RandomSeeds s = random_seeds(count); random_next_seed(&s);) with_random_trees(s.seed, test, spoil_program);
   with_trees_of_windows(test, spoil_program);
   with_trees_of_products(test, spoil_program);
   with_trees_of("models/*.yaml", test, spoil_program);
-  print_message("%zu mutants, %zu refused by the verifier, %zu by the proof, %zu not reached\n", nmutants, nrefused,
-                nproved, nunreached);
+  print_message("%zu mutants, %zu refused by the verifier, %zu by the proof, %zu not reached, %zu compute the same\n",
+                nmutants, nrefused, nproved, nunreached, nequal);
   assert_int_equal(nfailures, 0);
+  assert_true(nequal <= nmutants / 40);
 }
 
 static void each_node_matters(void **state) {

@@ -11,10 +11,10 @@
 
 enum { N, H, W, C, K, M };
 
-static const LoopLevel rows[] = {LOOP_FREE, LOOP_CUT, LOOP_ROWS, LOOP_MIDDLE, LOOP_LANES, LOOP_END};
-static const LoopLevel tiles[] = {LOOP_FREE, LOOP_CUT, LOOP_COLUMNS, LOOP_ROWS, LOOP_LANES, LOOP_MIDDLE, LOOP_END};
-static const LoopLevel sums_in_lanes[] = {LOOP_FREE, LOOP_CUT, LOOP_ROWS, LOOP_LANES, LOOP_MIDDLE, LOOP_END};
-static const LoopLevel rows_in_lanes[] = {LOOP_FREE, LOOP_CUT, LOOP_ROW_LANES, LOOP_ROW_ELEMENTS, LOOP_END};
+static const LoopLevel rows[] = {LOOP_BATCH, LOOP_CUT, LOOP_ROWS, LOOP_MIDDLE, LOOP_LANES, LOOP_END};
+static const LoopLevel tiles[] = {LOOP_BATCH, LOOP_CUT, LOOP_COLUMNS, LOOP_ROWS, LOOP_LANES, LOOP_MIDDLE, LOOP_END};
+static const LoopLevel sums_in_lanes[] = {LOOP_BATCH, LOOP_CUT, LOOP_ROWS, LOOP_LANES, LOOP_MIDDLE, LOOP_END};
+static const LoopLevel rows_in_lanes[] = {LOOP_BATCH, LOOP_CUT, LOOP_ROW_LANES, LOOP_ROW_ELEMENTS, LOOP_END};
 
 typedef struct Case {
   Loop loop;
@@ -24,38 +24,39 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
-    // A row norm: lanes are innermost, and 64 vectors make a run.
+    // A row norm: lanes are innermost, and 64 vectors make a segment.
     {{.axes = {N, C}, .nouter = 1, .ninner = 1, .cut = {.length = 8}, .rows = 1, .levels = rows},
-     "cut n by 8; serial n; step: runs c by 1024; lanes c by 16",
+     "cut n by 8; serial n; micro-kernel: segments c by 1024; lanes c by 16",
      1U << C},
-    // Sums over two axes: 3 vectors of w are an iteration's chain, so that 21 iterations of k make a run.
-    {{.axes = {N, C, K, W}, .nouter = 2, .nfree = 1, .ninner = 2, .cut = {.length = 8}, .rows = 2, .levels = rows},
-     "free n; cut c by 8; rows c by 2; step: runs k by 21; serial k; lanes w by 16",
+    // Sums over two axes: 3 vectors of w are an iteration's chain, so that 21 iterations of k make a segment.
+    {{.axes = {N, C, K, W}, .nouter = 2, .nbatch = 1, .ninner = 2, .cut = {.length = 8}, .rows = 2, .levels = rows},
+     "batch n; cut c by 8; rows c by 2; micro-kernel: segments k by 21; serial k; lanes w by 16",
      1U << K | 1U << W},
-    // Over three: 20 iterations of h have 60 vectors, and are a run.
+    // Over three: 20 iterations of h have 60 vectors, and are a segment.
     {{.axes = {N, K, H, W}, .nouter = 1, .ninner = 3, .cut = {.length = 8}, .rows = 1, .levels = rows},
-     "cut n by 8; serial n; step: serial k; runs k by 1; serial h; lanes w by 16",
+     "cut n by 8; serial n; micro-kernel: serial k; segments k by 1; serial h; lanes w by 16",
      1U << K | 1U << H | 1U << W},
     // The same, nested: sums over w end in each iteration of h.
     {{.axes = {N, H, W}, .nouter = 1, .ninner = 2, .cut = {.length = 8}, .rows = 1, .levels = rows},
-     "cut n by 8; serial n; step: serial h; lanes w by 16",
+     "cut n by 8; serial n; micro-kernel: serial h; lanes w by 16",
      1U << W},
-    // A chain of 38 vectors in each iteration of h: each is a run.
+    // A chain of 38 vectors in each iteration of h: each is a segment.
     {{.axes = {N, H, K}, .nouter = 1, .ninner = 2, .cut = {.length = 8}, .rows = 1, .levels = rows},
-     "cut n by 8; serial n; step: serial h; runs h by 1; lanes k by 16",
+     "cut n by 8; serial n; micro-kernel: serial h; segments h by 1; lanes k by 16",
      1U << H | 1U << K},
     // A product: lanes are outside of the serial levels, so that each lane has a sum of its own. 3000 products are
     // three chains.
     {{.axes = {N, H, W, M, C},
       .nouter = 3,
-      .nfree = 1,
+      .nbatch = 1,
       .ninner = 2,
       .cut = {.length = 24},
       .rows = 6,
       .vectors = 2,
       .columns = 512,
       .levels = tiles},
-     "free n; cut h w by 24; cut c by 512; rows h w by 6; step: lanes c by 16 x 2; runs m by 1000; serial m",
+     "batch n; cut h w by 24; cut c by 512; rows h w by 6; micro-kernel: lanes c by 16 x 2; segments m by 1000; serial "
+     "m",
      1U << M},
     // Each chain has as many whole iterations of k as have at most 1024 products, 21 of 48; 30 chains have 20 each.
     {{.axes = {N, K, W, C},
@@ -65,7 +66,7 @@ static const Case cases[] = {
       .rows = 1,
       .vectors = 1,
       .levels = sums_in_lanes},
-     "cut n by 24; serial n; step: lanes c by 16; runs k by 20; serial k w",
+     "cut n by 24; serial n; micro-kernel: lanes c by 16; segments k by 20; serial k w",
      1U << K | 1U << W},
     // A sum of the sums of chains adds each of them to its total.
     {{.axes = {N, K, C},
@@ -75,15 +76,15 @@ static const Case cases[] = {
       .rows = 1,
       .vectors = 1,
       .levels = sums_in_lanes},
-     "cut n by 24; serial n; step: lanes c by 16; serial k; runs k by 1",
+     "cut n by 24; serial n; micro-kernel: lanes c by 16; serial k; segments k by 1",
      1U << K,
      true},
     // Rows in lanes.
     {{.axes = {N, W}, .nouter = 1, .ninner = 1, .cut = {.length = 64}, .rows = 1, .levels = rows_in_lanes},
-     "cut n by 64; lanes n by 16; step: serial w"},
-    // Tiles: a step takes a part of the only axis.
+     "cut n by 64; lanes n by 16; micro-kernel: serial w"},
+    // Tiles: a micro-kernel takes a part of the only axis.
     {{.axes = {C}, .ninner = 1, .cut = {.length = 512}, .rows = 1, .levels = rows},
-     "cut c by 512; step: lanes c by 16"},
+     "cut c by 512; micro-kernel: lanes c by 16"},
     // A scalar.
     {{.cut = {.length = 1}, .rows = 1, .levels = rows}, ""},
 };

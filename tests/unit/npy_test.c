@@ -89,6 +89,18 @@ static void every_type_is_read(void **state) {
   must_give(&f, TYPE_S64, &any_shape, TYPE_S64, DOUBLES(1, -2));
   f = make_file(1, HEADER("=i4", "False", "(2,)"), i4, sizeof i4);
   must_give(&f, TYPE_S32, &any_shape, TYPE_S32, DOUBLES(1, -2));
+  const int16_t i2[] = {1, -2};
+  const uint64_t u8[] = {1, 3};
+  const uint32_t u4[] = {1, UINT32_MAX};
+  f = make_file(1, HEADER("<i2", "False", "(2,)"), i2, sizeof i2);
+  must_give(&f, TYPE_S16, &any_shape, TYPE_S16, DOUBLES(1, -2));
+  f = make_file(1, HEADER("<u8", "False", "(2,)"), u8, sizeof u8);
+  must_give(&f, TYPE_U64, &any_shape, TYPE_U64, DOUBLES(1, 3));
+  f = make_file(1, HEADER("<u4", "False", "(2,)"), u4, sizeof u4);
+  must_give(&f, TYPE_U32, &any_shape, TYPE_U32, DOUBLES(1, 4294967295));
+  f = make_file(1, HEADER("<u2", "False", "(2,)"), bf16, sizeof bf16);
+  must_give(&f, TYPE_U16, &any_shape, TYPE_U16, DOUBLES(0x3FC0, 0xC000));
+  must_give(&f, TYPE_NONE, &any_shape, TYPE_U16, DOUBLES(0x3FC0, 0xC000));
   f = make_file(1, HEADER("|i1", "False", "(2,)"), i1, sizeof i1);
   must_give(&f, TYPE_S8, &any_shape, TYPE_S8, DOUBLES(1, -2));
   f = make_file(1, HEADER("|u1", "False", "(2,)"), u1, sizeof u1);
@@ -208,8 +220,8 @@ static void damaged_headers_are_refused(void **state) {
       {"{'descr': '", "damaged header: expected a short string, found \"\""},
       {"{'descr': 'ffffffffffffffffffffffffffffffffffffffffffff'}",
        "damaged header: expected a short string, found \"ffffffffffff\""},
-      {"{'descr': ''}", "holds type \"\", expected f8, f4, f2, u2, V2, i8, i4, i1, u1 or b1"},
-      {"{'descr': '<f16'}", "holds type \"<f16\", expected f8, f4, f2, u2, V2, i8, i4, i1, u1 or b1"},
+      {"{'descr': ''}", "holds type \"\", expected f8, f4, f2, V2, i8, i4, i2, i1, u8, u4, u2, u1 or b1"},
+      {"{'descr': '<f16'}", "holds type \"<f16\", expected f8, f4, f2, V2, i8, i4, i2, i1, u8, u4, u2, u1 or b1"},
       {"{'fortran_order': 0}", "damaged header: expected True or False, found \"0}\""},
       {"{'shape': [2]}", "damaged header: expected a shape, as in (2, 3), found \"[2]}\""},
       {"{'shape': (2)}", "damaged header: expected , after an extent, found \")}\""},

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 typedef struct Message {
-  uint8_t bytes[2048];
+  uint8_t bytes[1 << 14];
   size_t count;
 } Message;
 

@@ -57,6 +57,48 @@ static const Row rows[] = {
      "9223372036854775807 5",
      "s64[4] -1 1 0 1"},
     {"Div", 14, "", "s32[4] -2147483648 2147483647 -7 7; s32[4] -1 2147483647 2 -2", "s32[4] -2147483648 1 -3 -3"},
+    // u64, whose order is not that of s64; quotients by divisors of all 64 bits
+    {"Div", 14, "",
+     "u64[7] 18446744073709551615 18446744073709551615 18446744073709551615 9223372036854775808 7 9007199254740993 "
+     "18446744073709551615; u64[7] 1 18446744073709551615 9223372036854775808 3 18446744073709551615 2 10",
+     "u64[7] 18446744073709551615 1 1 3074457345618258602 0 4503599627370496 1844674407370955161", .is_compiled = true},
+    {"Mod", 13, "",
+     "u64[4] 18446744073709551615 18446744073709551615 9223372036854775808 7; u64[4] 10 9223372036854775808 3 "
+     "18446744073709551615",
+     "u64[4] 5 9223372036854775807 2 7", .is_compiled = true},
+    {"Max", 13, "", "u64[2] 18446744073709551615 1; u64[2] 1 9223372036854775808",
+     "u64[2] 18446744073709551615 9223372036854775808", .is_compiled = true},
+    {"Min", 13, "", "u64[2] 18446744073709551615 1; u64[2] 1 9223372036854775808", "u64[2] 1 1"},
+    {"Clip", 13, "", "u64[3] 18446744073709551615 1 9223372036854775808; u64[] 2; u64[] 9223372036854775808",
+     "u64[3] 9223372036854775808 2 9223372036854775808"},
+    {"Sign", 13, "", "u64[2] 18446744073709551615 0", "u64[2] 1 0"},
+    {"Sub", 14, "", "u64[2] 0 18446744073709551615; u64[2] 1 18446744073709551615", "u64[2] 18446744073709551615 0"},
+    {"Mul", 14, "", "u32[2] 4294967295 65536; u32[2] 4294967295 65537", "u32[2] 1 65536", .is_compiled = true},
+    {"Add", 14, "", "s16[2] 32767 -32768; s16[2] 1 -1", "s16[2] -32768 32767"},
+    {"Div", 14, "", "u32[2] 4294967295 7; u32[2] 2 4294967295", "u32[2] 2147483647 0"},
+    {"Pow", 15, "", "f32[2] 2 3; u64[2] 10 2", "f32[2] 1024 9"},
+    {"BitShift", 11, "direction:s=LEFT", "u64[4] 18446744073709551615 1 3 5; u64[4] 63 63 0 64",
+     "u64[4] 9223372036854775808 9223372036854775808 3 0"},
+    {"BitShift", 11, "direction:s=RIGHT", "u64[4] 18446744073709551615 9223372036854775808 3 5; u64[4] 63 1 0 64",
+     "u64[4] 1 4611686018427387904 3 0"},
+    {"BitShift", 11, "direction:s=LEFT", "u32[3] 4294967295 3 1; u32[3] 1 31 32", "u32[3] 4294967294 2147483648 0"},
+    {"BitwiseAnd", 18, "", "u64[2] 18446744073709551615 6; u64[2] 9223372036854775808 3",
+     "u64[2] 9223372036854775808 2"},
+    {"BitwiseXor", 18, "", "s64[3] -1 -9223372036854775808 5; s64[3] 5 -1 -6", "s64[3] -6 9223372036854775807 -1"},
+    {"BitwiseOr", 18, "", "s16[2] -32768 5; s16[2] 1 -6", "s16[2] -32767 -1"},
+    {"BitCast", 26, "to:i=5", "u16[2] 65535 7", "s16[2] -1 7"},
+    {"BitCast", 26, "to:i=2", "boolean[2] 1 0", "u8[2] 1 0"},
+    {"ArgMax", 13, "axis:i=0 keepdims:i=0", "u64[3] 7 9223372036854775808 5", "s64[] 1"},
+    {"TopK", 11, "", "u64[3] 7 18446744073709551615 9223372036854775808; s64[1] 3",
+     "u64[3] 18446744073709551615 9223372036854775808 7; s64[3] 1 2 0", .is_compiled = true},
+    {"ReduceSum", 13, "keepdims:i=0", "u32[2] 4294967295 2", "u32[] 1"},
+    {"ScatterElements", 18, "reduction:s=max",
+     "u64[2] 9223372036854775808 1; s64[2] 0 1; u64[2] 5 18446744073709551615",
+     "u64[2] 9223372036854775808 18446744073709551615"},
+    {"ScatterElements", 18, "reduction:s=mul", "s64[2] 3 1; s64[2] 0 0; s64[2] 9007199254740993 1",
+     "s64[2] 27021597764222979 1", .is_compiled = true},
+    {"QuantizeLinear", 21, "", "f32[3] 1 -70000 70000; f32[] 1; s16[] 3", "s16[3] 4 -32768 32767"},
+    {"DequantizeLinear", 21, "", "u16[2] 65535 0; f32[] 2; u16[] 32768", "f32[2] 65534 -65536"},
     {"Div", 14, "", "s8[3] -128 127 -7; s8[3] -1 -1 2", "s8[3] -128 -127 -3", .is_compiled = true},
     // Sums, products and powers of integers wrap around; what is not scattered to stays exact
     {"ReduceSum", 13, "keepdims:i=0", "s32[2] 2147483647 1", "s32[] -2147483648"},
@@ -441,9 +483,9 @@ static const struct Reduction {
 
 static uint64_t data_type(Type type) {
   static const uint8_t numbers[TYPE_COUNT] = {
-      [TYPE_F32] = 1,  [TYPE_U8] = 2,       [TYPE_S8] = 3,      [TYPE_S32] = 6,     [TYPE_S64] = 7,
-      [TYPE_F64] = 11, [TYPE_F16] = 10,     [TYPE_BF16] = 16,   [TYPE_BOOLEAN] = 9, [TYPE_U4] = 21,
-      [TYPE_S4] = 22,  [TYPE_F8_E4M3] = 17, [TYPE_F8_E5M2] = 19};
+      [TYPE_F32] = 1,      [TYPE_U8] = 2,    [TYPE_S8] = 3,      [TYPE_S32] = 6,  [TYPE_S64] = 7, [TYPE_F64] = 11,
+      [TYPE_F16] = 10,     [TYPE_BF16] = 16, [TYPE_BOOLEAN] = 9, [TYPE_U4] = 21,  [TYPE_S4] = 22, [TYPE_F8_E4M3] = 17,
+      [TYPE_F8_E5M2] = 19, [TYPE_U16] = 4,   [TYPE_S16] = 5,     [TYPE_U32] = 12, [TYPE_U64] = 13};
   return numbers[type];
 }
 
@@ -455,7 +497,7 @@ static void add_initializer(Message *graph, const Literal *l, const char *name) 
   add_number(&tensor, 2, data_type(type));
   add_bytes(&tensor, 8, name, strlen(name));
   for (size_t i = 0; i < l->count; i++)
-    if (type == TYPE_S64) ((int64_t *)(void *)data)[i] = l->integers[i];
+    if (TYPES_64_BITS & TYPE_BIT(type)) ((int64_t *)(void *)data)[i] = l->integers[i];
     else type_store(type, data, i, l->numbers[i]);
   add_bytes(&tensor, 9, data, l->count * type_nbytes(type));
   add_bytes(graph, 5, tensor.bytes, tensor.count);
@@ -557,7 +599,7 @@ static Message model_of(const Row *row, size_t noutputs, Inputs inputs) {
 }
 
 static bool is_number(const Literal *l, size_t i, Type type, const void *data) {
-  if (type == TYPE_S64) return ((const int64_t *)data)[i] == l->integers[i];
+  if (TYPES_64_BITS & TYPE_BIT(type)) return ((const int64_t *)data)[i] == l->integers[i];
   const double expected = type_round(type, l->numbers[i]), found = type_load(type, data, i);
   if (isnan(expected)) return isnan(found);
   const bool is_near = found == expected || fabs(found - expected) <= 1e-6 * fabs(expected);
@@ -608,7 +650,7 @@ static ng_tensor tensor_of(ng_context *ctx, ng_tensor_info info, const Literal *
   ng_tensor t;
   assert_int_equal(ng_tensor_new(ctx, &info, &t), NG_OK);
   for (size_t i = 0; l && i < l->count; i++)
-    if (t.type == NG_S64) ((int64_t *)t.data)[i] = l->integers[i];
+    if (t.type == NG_S64 || t.type == NG_U64) ((int64_t *)t.data)[i] = l->integers[i];
     else type_store((Type)t.type, t.data, i, l->numbers[i]);
   return t;
 }
@@ -649,6 +691,105 @@ static void compiled_code_gives_the_numbers_too(void **state) {
   size_t nwrong = 0;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     for (size_t k = 0; k < 2 && rows[i].is_compiled; k++) nwrong += !computes_compiled(&rows[i], isas[k]);
+  assert_int_equal(nwrong, 0);
+}
+
+// Long axes are sorted, and many updates combined, in other ways than by pairs. The numbers are 0 to 7 or NaN, so that
+// many are equal. `largest`: -1 of updates.
+typedef struct Long {
+  const char *type;
+  int64_t n;
+  int largest;
+  const char *reduction;
+  bool is_compiled;
+} Long;
+
+static double long_number(int64_t i, bool has_nan) {
+  const uint32_t hash = (uint32_t)i * 0x9E3779B9U ^ (uint32_t)i >> 3;
+  return has_nan && hash % 11 == 0 ? (double)NAN : (double)(hash >> 20 & 7);
+}
+
+// Whether element a comes before b.
+static bool is_before(double a, double b, int64_t at_a, int64_t at_b, bool is_largest) {
+  const bool is_greater = isnan(a) ? !isnan(b) : a > b, is_less = isnan(b) ? !isnan(a) : a < b;
+  return (is_largest ? is_greater : is_less) || (!is_greater && !is_less && at_a < at_b);
+}
+
+static void add_long_number(Text *text, double number) {
+  if (isnan(number)) text_add_string(text, " nan");
+  else text_format(text, " %g", number);
+}
+
+static bool sorts(const Long *l) {
+  const bool has_nan = *l->type == 'f', is_largest = l->largest;
+  Text inputs, values, places;
+  text_init(&inputs, &system_allocator);
+  text_init(&values, &system_allocator);
+  text_init(&places, &system_allocator);
+  text_format(&inputs, "%s[%d]", l->type, (int)l->n);
+  text_format(&values, "%s[%d]", l->type, (int)l->n - 1);
+  text_format(&places, "; s64[%d]", (int)l->n - 1);
+  for (int64_t i = 0; i < l->n; i++) add_long_number(&inputs, long_number(i, has_nan));
+  text_format(&inputs, "; s64[1] %d", (int)l->n - 1);
+  for (int64_t rank = 0; rank < l->n - 1; rank++)
+    for (int64_t i = 0; i < l->n; i++) {
+      int64_t nbefore = 0;
+      for (int64_t k = 0; k < l->n && nbefore <= rank; k++)
+        nbefore += is_before(long_number(k, has_nan), long_number(i, has_nan), k, i, is_largest);
+      if (nbefore != rank) continue;
+      add_long_number(&values, long_number(i, has_nan));
+      text_format(&places, " %d", (int)i);
+      break;
+    }
+  text_add_string(&values, text_string(&places));
+  const Row row = {"TopK", 11, is_largest ? "" : "largest:i=0", text_string(&inputs), text_string(&values), false};
+  const bool ok = computes(&row) && (!l->is_compiled || computes_compiled(&row, NULL));
+  text_deinit(&inputs);
+  text_deinit(&values);
+  text_deinit(&places);
+  return ok;
+}
+
+// Updates i of rows i * i % n, of [n, 2].
+static bool combines(const Long *l) {
+  const bool has_nan = *l->type == 'f';
+  double results[2 * 300];
+  Text inputs, result;
+  text_init(&inputs, &system_allocator);
+  text_init(&result, &system_allocator);
+  text_format(&inputs, "%s[%d,2]", l->type, (int)l->n);
+  text_format(&result, "%s[%d,2]", l->type, (int)l->n);
+  assert_true(l->n <= 300);
+  for (int64_t i = 0; i < 2 * l->n; i++) add_long_number(&inputs, results[i] = long_number(i + 7, has_nan));
+  text_format(&inputs, "; s64[%d,1]", (int)l->n);
+  for (int64_t i = 0; i < l->n; i++) text_format(&inputs, " %d", (int)(i * i % l->n));
+  text_format(&inputs, "; %s[%d,2]", l->type, (int)l->n);
+  for (int64_t i = 0; i < 2 * l->n; i++) {
+    double *row = &results[2 * (i / 2 * (i / 2) % l->n) + i % 2];
+    const double update = long_number(i, has_nan);
+    add_long_number(&inputs, update);
+    if (strcmp(l->reduction, "mul") == 0) *row *= update;
+    else if (isnan(update) || (strcmp(l->reduction, "max") == 0 ? update > *row : update < *row)) *row = update;
+  }
+  for (int64_t i = 0; i < 2 * l->n; i++) add_long_number(&result, results[i]);
+  char attribute[32];
+  snprintf(attribute, sizeof attribute, "reduction:s=%s", l->reduction);
+  const Row row = {"ScatterND", 18, attribute, text_string(&inputs), text_string(&result), false};
+  const bool ok = computes(&row) && (!l->is_compiled || computes_compiled(&row, NULL));
+  text_deinit(&inputs);
+  text_deinit(&result);
+  return ok;
+}
+
+static void long_axes_are_sorted(void **state) {
+  static const Long cases[] = {{"f32", 1030, 1, NULL, true},   {"f16", 1030, 0, NULL, false},
+                               {"s64", 1030, 0, NULL, false},  {"u64", 1030, 1, NULL, false},
+                               {"f32", 260, -1, "max", true},  {"f32", 260, -1, "min", false},
+                               {"s64", 260, -1, "max", false}, {"f32", 260, -1, "mul", false}};
+  (void)state;
+  size_t nwrong = 0;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    nwrong += !(cases[i].largest < 0 ? combines : sorts)(&cases[i]);
   assert_int_equal(nwrong, 0);
 }
 
@@ -736,6 +877,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(operators_give_the_numbers_of_their_rows),
                                      cmocka_unit_test(reductions_without_axes_are_over_all_or_none),
                                      cmocka_unit_test(compiled_code_gives_the_numbers_too),
+                                     cmocka_unit_test(long_axes_are_sorted),
                                      cmocka_unit_test(gradients_of_operators_are_those_of_differences)};
   return cmocka_run_group_tests(tests, compile_by_effort, NULL);
 }

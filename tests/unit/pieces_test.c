@@ -207,7 +207,7 @@ static size_t count_made(const LoopsCase *c) {
   size_t n = 0;
   for (size_t i = 0; l.program && i < l.program->nkernels; i++)
     for (size_t loop = 0; loop < l.program->schedules[i]->nloops; loop++)
-      n += l.program->schedules[i]->loops[loop].is_made;
+      n += l.program->schedules[i]->loops[loop].is_reused;
   lowered_free(&l);
   return n;
 }

@@ -244,7 +244,7 @@ static void panels_are_filled_by_several_rows(void **state) {
   for (size_t i = 0; i < s->nloops; i++) {
     const Loop *loop = &s->loops[i];
     if (s->kernel->accesses[loop->roots[0].access].panel_axis != loop_vector_axis(loop) + 1) continue;
-    assert_true(loop->is_side && loop->rows > 1 && loop->cut.length % loop->rows == 0);
+    assert_true(loop->is_producer && loop->rows > 1 && loop->cut.length % loop->rows == 0);
     ncopies++;
   }
   assert_int_equal(ncopies, 1);

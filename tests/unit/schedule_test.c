@@ -233,7 +233,7 @@ static void softmax_of_columns_is_one_loop(void **state) {
     if (cases[i].rows_in_lanes) {
       assert_int_equal(s->nloops, 1);
       assert_int_equal(loop->nsweeps, 3);
-      assert_int_equal(loop->nfree, loop->nouter - 1); // a vector is of one image
+      assert_int_equal(loop->nbatch, loop->nouter - 1); // a vector is of one image
       assert_int_equal(k->axes[loop_lane_axis(loop)].extent, 100);
       assert_int_equal(loop->cut.length % LANES, 0);
     }
@@ -398,7 +398,7 @@ static void group_norm_gradient_nests_sums_over_planes(void **state) {
   const Loop *loop = &s->loops[0];
   assert_ptr_equal(loop, loops[0]);
   assert_true(loop_has_nested_sums(k, loop));
-  assert_int_equal(loop->nfree, 1);
+  assert_int_equal(loop->nbatch, 1);
   assert_int_equal(k->axes[loop->axes[0]].extent, 3); // groups, which are not reduced
   assert_int_equal(k->axes[loop->axes[1]].extent, 4);
   assert_int_equal(k->axes[loop->axes[2]].extent, 2); // a group's channels
@@ -678,7 +678,7 @@ static void must_add_up_alike(const Schedule *a, const Schedule *b) {
     assert_memory_equal(x->axes, y->axes, sizeof x->axes);
     assert_int_equal(x->nouter, y->nouter);
     assert_int_equal(x->ninner, y->ninner);
-    assert_int_equal(x->nfree, y->nfree);
+    assert_int_equal(x->nbatch, y->nbatch);
     assert_int_equal(x->nsweeps, y->nsweeps);
     assert_int_equal(x->nroots, y->nroots);
     for (size_t r = 0; r < x->nroots; r++) {

@@ -37,6 +37,7 @@ static const char *const nodes[] = {
     "{op: Reciprocal, inputs: [x]",
     "{op: ReLU, inputs: [x]",
     "{op: Round, inputs: [x]",
+    "{op: RoundThrough, inputs: [x]",
     "{op: Sigmoid, inputs: [x]",
     "{op: SoftPlus, inputs: [x], attributes: {beta: -2}",
     "{op: SoftPlus, inputs: [x]",

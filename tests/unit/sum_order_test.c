@@ -43,7 +43,7 @@ static void orders_of_additions_are_compared(void **state) {
   assert_true(are_orders_implied(s));
   Loop other[6];
   for (size_t i = 0; i < 6; i++) other[i] = before;
-  other[0].axes[before.nfree]++, other[1].nouter--, other[1].ninner++, other[2].nfree++, other[3].cut.length++,
+  other[0].axes[before.nbatch]++, other[1].nouter--, other[1].ninner++, other[2].nbatch++, other[3].cut.length++,
       other[4].cut.most++;
   other[5].cut.longest++;
   for (size_t i = 0; i < 6; i++) {

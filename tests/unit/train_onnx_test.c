@@ -347,6 +347,25 @@ static void quantised_weights_are_parameters(void **state) {
   }
 }
 
+// y = dequantised(quantised(x * w)) * v: gradients go straight through the quantisation.
+static void quantised_activations_pass_gradients_on(void **state) {
+  Message graph = {.count = 0};
+  (void)state;
+  add_initializer(&graph, "w", 1, 1);
+  add_initializer(&graph, "v", 1, 2);
+  add_initializer(&graph, "s", 0, 0.5F);
+  add_op(&graph, 1, "Mul", (const char *[]){"x", "w", NULL}, "a", NULL);
+  add_op(&graph, 1, "QuantizeLinear", (const char *[]){"a", "s", NULL}, "q", NULL);
+  add_op(&graph, 1, "DequantizeLinear", (const char *[]){"q", "s", NULL}, "d", NULL);
+  add_op(&graph, 1, "Mul", (const char *[]){"d", "v", NULL}, "y", NULL);
+  add_end(&graph, 11, "x");
+  add_end(&graph, 12, "y");
+  const Message model = model_of(&graph, NULL);
+  must_train(
+      &model, "w: w.next, v: v.next, ",
+      "RoundThrough (QuantizeLinear q (opset 17)): its gradient is that of the identity: the results change in steps");
+}
+
 // c = x > w, a = x * w, b = a * v
 static void losses_are_of_named_outputs(void **state) {
   Message graph = {.count = 0}, comparison = {.count = 0};
@@ -399,6 +418,7 @@ int main(void) {
       cmocka_unit_test(a_weight_with_a_huge_number_is_told),
       cmocka_unit_test(parameters_are_listed),
       cmocka_unit_test(quantised_weights_are_parameters),
+      cmocka_unit_test(quantised_activations_pass_gradients_on),
       cmocka_unit_test(losses_are_of_named_outputs),
       cmocka_unit_test(outputs_without_a_loss_are_told),
   };

@@ -244,21 +244,50 @@ static void halves_of_bytes_are_apart(void **state) {
   assert_int_equal(type_array_nbytes(TYPE_F16, 7), 14);
 }
 
-// A double has not all s64, so the interpreter's arrays hold them as they are.
+// A double has not all integers of 64 bits, so the interpreter's arrays hold them as they are.
 static void wide_integers_stay_themselves(void **state) {
   (void)state;
   const int64_t numbers[] = {INT64_C(0x20000000000001), INT64_MIN, -1, INT64_MAX};
-  int64_t back[4];
   double wide, half = 0;
-  for (size_t i = 0; i < 4; i++) {
-    type_load_wide(TYPE_S64, numbers, i, &wide);
-    type_store_wide(TYPE_S64, back, i, &wide);
+  for (int k = 0; k < 2; k++) {
+    int64_t back[4];
+    for (size_t i = 0; i < 4; i++) {
+      type_load_wide(k ? TYPE_U64 : TYPE_S64, numbers, i, &wide);
+      type_store_wide(k ? TYPE_U64 : TYPE_S64, back, i, &wide);
+    }
+    assert_memory_equal(back, numbers, sizeof back);
   }
-  assert_memory_equal(back, numbers, sizeof back);
   type_load_wide(TYPE_F16, (uint16_t[]){0, 0x3E00}, 1, &wide);
   assert_true(wide == 1.5);
   type_store_wide(TYPE_F64, &half, 0, &wide);
   assert_true(half == 1.5);
+}
+
+// Stores round and saturate, NaN is 0; casts between integers keep the low bits.
+static void integers_have_ranges(void **state) {
+  (void)state;
+  static const struct {
+    Type type;
+    double least, greatest; // of 64 bits: the double nearest to it
+    int64_t wrapped;        // from -3 * 2^31 - 2
+  } rows[] = {{TYPE_S64, -0x1p63, 0x1p63, -6442450946},
+              {TYPE_U64, 0, 0x1p64, -6442450946}, // its bits
+              {TYPE_S32, -0x1p31, 0x1p31 - 1, 2147483646},
+              {TYPE_U32, 0, 0x1p32 - 1, 2147483646},
+              {TYPE_S16, -32768, 32767, -2},
+              {TYPE_U16, 0, 65535, 65534},
+              {TYPE_S8, -128, 127, -2},
+              {TYPE_U8, 0, 255, 254}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const Type type = rows[i].type;
+    assert_true(TYPES_INTEGER & TYPE_BIT(type));
+    assert_true(type_least(type) == rows[i].least && type_greatest(type) == rows[i].greatest);
+    assert_true(type_round(type, 1e30) == rows[i].greatest && type_round(type, -1e30) == rows[i].least);
+    assert_true(type_round(type, NAN) == 0 && type_round(type, 2.5) == 2 && type_round(type, 3.5) == 4);
+    assert_true(type_wrap(type, -6442450946) == rows[i].wrapped);
+  }
+  assert_true(type_number(TYPE_U64, -1) == 0x1p64 && type_number(TYPE_S64, -1) == -1);
+  assert_true(type_less(TYPE_U64, 1, -1) && !type_less(TYPE_S64, 1, -1));
 }
 
 static void types_have_names_and_sizes(void **state) {
@@ -268,19 +297,13 @@ static void types_have_names_and_sizes(void **state) {
     const char *name;
     size_t nbytes;
     bool is_float;
-  } rows[] = {{TYPE_F64, "f64", 8, true},
-              {TYPE_F32, "f32", 4, true},
-              {TYPE_F16, "f16", 2, true},
-              {TYPE_BF16, "bf16", 2, true},
-              {TYPE_S64, "s64", 8, false},
-              {TYPE_S32, "s32", 4, false},
-              {TYPE_S8, "s8", 1, false},
-              {TYPE_U8, "u8", 1, false},
-              {TYPE_BOOLEAN, "boolean", 1, false},
-              {TYPE_F8_E4M3, "f8_e4m3", 1, false},
-              {TYPE_F8_E5M2, "f8_e5m2", 1, false},
-              {TYPE_S4, "s4", 1, false},
-              {TYPE_U4, "u4", 1, false}};
+  } rows[] = {
+      {TYPE_F64, "f64", 8, true},          {TYPE_F32, "f32", 4, true},          {TYPE_F16, "f16", 2, true},
+      {TYPE_BF16, "bf16", 2, true},        {TYPE_S64, "s64", 8, false},         {TYPE_S32, "s32", 4, false},
+      {TYPE_S8, "s8", 1, false},           {TYPE_U8, "u8", 1, false},           {TYPE_BOOLEAN, "boolean", 1, false},
+      {TYPE_F8_E4M3, "f8_e4m3", 1, false}, {TYPE_F8_E5M2, "f8_e5m2", 1, false}, {TYPE_S4, "s4", 1, false},
+      {TYPE_U4, "u4", 1, false},           {TYPE_S16, "s16", 2, false},         {TYPE_U16, "u16", 2, false},
+      {TYPE_U32, "u32", 4, false},         {TYPE_U64, "u64", 8, false}};
   assert_int_equal(sizeof rows / sizeof *rows, TYPE_COUNT - 1);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     assert_string_equal(type_name(rows[i].type), rows[i].name);
@@ -328,6 +351,7 @@ int main(void) {
       cmocka_unit_test(f8_has_these_bits),
       cmocka_unit_test(halves_of_bytes_are_apart),
       cmocka_unit_test(wide_integers_stay_themselves),
+      cmocka_unit_test(integers_have_ranges),
       cmocka_unit_test(types_have_names_and_sizes),
       cmocka_unit_test(sets_of_types_are_listed),
       cmocka_unit_test(nothing_finite_is_above_the_greatest),

@@ -170,7 +170,7 @@ static void taps_of_single_channels_share_a_factor(void **state) {
   }
 }
 
-// With registers for the sums of all taps, these are the rows of a step.
+// With registers for the sums of all taps, these are the rows of a micro-kernel.
 static void taps_of_a_window_are_rows_of_a_step(void **state) {
   Target many = usual;
   many.vector_registers = 32;

@@ -145,6 +145,7 @@ static void print_chunk(Printer *p, const ProgramSliceGroup *v) {
   }
 }
 
+// Prints the slice's index on each level, and moves the addresses of tensors to the slice.
 static void print_slice(Printer *p, const ProgramSliceGroup *v) {
   const SliceGroup *slices = v->slices;
   int64_t inner = slices->nslices;
@@ -250,6 +251,7 @@ static bool is_idle(const Printer *p, const Call *call) {
   return !call->slice_group && loop_is_idle(s->kernel, &s->loops[call->loop]);
 }
 
+// Prints the call that runs a slice group's chunks, on threads or one after the other.
 static void print_slice_group_call(Printer *p, Way way, const ProgramSliceGroup *group, bool meets,
                                    const char *indent) {
   static_assert(MOST_SLICE_CHUNKS <= 32, "a chunk's memory has a bit of uint32_t");

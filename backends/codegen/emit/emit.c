@@ -26,6 +26,7 @@ static void name_temporary(Printer *p, size_t kernel, size_t temporary) {
   text_deinit(&name);
 }
 
+// Names the members of the struct of arguments: values, dims and temporaries.
 static bool name_members(Printer *p) {
   const Program *program = p->program;
   const Graph *g = program->graph;
@@ -75,8 +76,10 @@ static void add_element(Text *out, const Value *v, int64_t i) {
     text_format(out, "0x%04X", half);
     return;
   case TYPE_S64: // a double may be inexact
+  case TYPE_U64:
     memcpy(&integer, (const char *)data + i * (int64_t)sizeof integer, sizeof integer);
-    add_integer(out, integer);
+    if (v->type == TYPE_S64) add_integer(out, integer);
+    else text_format(out, "%lluU", (unsigned long long)integer);
     return;
   case TYPE_F64:
   case TYPE_F32: add_number(out, type_load(v->type, data, (size_t)i), v->type == TYPE_F64); return;
@@ -149,6 +152,7 @@ static const char *constant_name(Printer *p, const Value *v) {
   return name;
 }
 
+// Prints the struct of arguments that all kernels' functions take.
 static void print_struct(Printer *p) {
   const Graph *g = p->program->graph;
   part_begin_named(p->parts, p->plain, "%s_args", p->identifier);
@@ -190,6 +194,7 @@ static void print_cut(Printer *p) {
   if (p->has_cuts) text_add_string(p->out, "\f\n");
 }
 
+// Prints the kernel's functions, unless those of an equal kernel serve it.
 static void print_kernel(Printer *p, size_t index) {
   const Schedule *s = p->program->schedules[index];
   const Kernel *k = s->kernel;
@@ -256,6 +261,7 @@ static void print_output_members(Printer *p) {
   }
 }
 
+// Prints the statements that set the members of constants, and of values and temporaries in the workspace.
 static void print_workspace_members(Printer *p) {
   const Program *program = p->program;
   const Graph *g = program->graph;
@@ -368,6 +374,7 @@ static void print_copies(Printer *p) {
     if (program_copies_output(p->program, i)) print_copy(p, i);
 }
 
+// Prints the function that runs the program: it fills in the arguments, and calls the kernels in turn.
 static void print_run(Printer *p) {
   const bool has_dims = p->program->graph->ndims > 0;
   print_parts(p);

@@ -53,6 +53,7 @@ static void print_tensor(const FilePrinter *f, const Value *v, Text *out) {
   text_add_string(out, rank ? "}},\n" : "0}},\n");
 }
 
+// Prints the function that tells callers of the tensors, dims and sizes.
 static void print_info(const FilePrinter *f, Text *out) {
   static const char *const threads[] = {[EMIT_SERIAL] = "none", [EMIT_OPENMP] = "openmp", [EMIT_CALLBACK] = "callback"};
   const Graph *g = f->graph;
@@ -131,6 +132,7 @@ static void print_null_checks(const FilePrinter *f, Text *out) {
   }
 }
 
+// Prints the check that all tensors whose elements have so many bytes are aligned to them.
 static void print_alignment_check(const FilePrinter *f, size_t nbytes, Text *out) {
   const Graph *g = f->graph;
   const char *before = "  if ((";
@@ -150,6 +152,7 @@ static void print_alignment_checks(const FilePrinter *f, Text *out) {
   for (size_t nbytes = 2; nbytes <= sizeof(double); nbytes *= 2) print_alignment_check(f, nbytes, out);
 }
 
+// Adds the expression that chooses the best instruction set of the machine.
 static void add_best(const FilePrinter *f, Text *out) {
   for (size_t i = f->file->nisas; i-- > 1;) {
     if (!f->has_section[i]) continue;

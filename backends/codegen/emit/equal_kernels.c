@@ -96,6 +96,7 @@ static void number_values(Printer *canonical, const Printer *p, const Kernel *k,
   }
 }
 
+// Prints the kernel with canonical names: equal texts are equal code.
 static void print_text(Printer *canonical, const Printer *p, size_t kernel) {
   const Schedule *s = p->program->schedules[kernel];
   number_values(canonical, p, s->kernel, false);
@@ -124,6 +125,7 @@ static size_t find_first(Classes *classes, Arena *arena, const Text *text, size_
   return kernel;
 }
 
+// A printer that names values and temporaries by their numbers.
 static bool canonical_init(Printer *canonical, const Printer *p, Arena *arena, Text *text) {
   const Program *program = p->program;
   size_t most = 0;

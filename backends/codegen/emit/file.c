@@ -138,6 +138,7 @@ static bool print_section(FileParts *file, size_t i, Parts *parts, const Text *p
   return ok && !out->out_of_memory && !section->parts.out_of_memory && !file->vocabulary.out_of_memory;
 }
 
+// Prints the functions for an instruction set, unless those for the one below it are the same.
 static bool add_section(FileParts *file, size_t i) {
   const FilePrinter *f = &file->functions[0];
   const Isa *isa = f->file->isas[i];
@@ -213,6 +214,7 @@ static void print_inclusion(const FileParts *file, size_t i, Text *out) {
   text_add_string(out, "\n");
 }
 
+// Prints the directives by which the file includes its last part once for each instruction set.
 static void print_inclusions(const FileParts *file, Text *out) {
   const FilePrinter *f = &file->functions[0];
   const char *guard = NULL;
@@ -282,6 +284,7 @@ static bool begin_function(FilePrinter *f, const EmittedFile *file, size_t k, Ar
   return true;
 }
 
+// Prints the source file and the header.
 static bool print_file(FileParts *file, EmittedFile *emitted, const Allocator *allocator, Arena *scratch, Text *source,
                        Text *header) {
   Text text;

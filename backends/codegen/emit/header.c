@@ -78,6 +78,7 @@ static void add_isas(const FilePrinter *f, Text *out) {
   }
 }
 
+// Prints which outputs may be in the memory of which inputs.
 static void print_in_place(const FilePrinter *f, Text *out) {
   const Graph *g = f->graph;
   const char *before = "   No output may overlap another tensor";

@@ -11,6 +11,7 @@ static void add_name(const FilePrinter *f, Type type, const IndexCheck *c, Text 
               check_has_parts(c) ? "_within" : "", type_name(type));
 }
 
+// Prints the function that checks the indices of a type.
 static void print_function(const FilePrinter *f, Type type, const IndexCheck *c, Text *out) {
   const char *other = c->ignored ? ", int64_t other" : "";
   text_format(out, "/* Whether all %s are at least `least` and less than `end`%s. */\nstatic int ",

@@ -25,7 +25,7 @@ static double generated_number(uint32_t input, uint32_t element, Type type, Valu
   const int k = (int)((h ^ h >> 16) >> (32 - nbits)), half = 1 << (nbits - 1);
   if (nindices > 0) return (double)(first + k % nindices);
   if (type == TYPE_BOOLEAN) return k & 1;
-  if (type == TYPE_U8) return k;
+  if (type_least(type) == 0 && !type_is_packed(type)) return k; // unsigned
   if (type == TYPE_U4) return k & 15;
   if (type == TYPE_S4) return (k & 15) - 8;
   if (TYPES_F8 & TYPE_BIT(type)) return ((k & 15) - 8) / 4.0;

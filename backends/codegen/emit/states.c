@@ -109,6 +109,7 @@ void print_block_checks(const FilePrinter *f, Text *out) {
   }
 }
 
+// Prints macros: sizes of the blocks of states, and the offset of each state.
 static void add_sizes(const FilePrinter *f, Text *out) {
   static const char *const macros[] = {"PARAMETERS", "OPTIMIZER"};
   const FileStates *states = f->states;
@@ -127,19 +128,22 @@ static void add_sizes(const FilePrinter *f, Text *out) {
 // Source
 
 static const char *format_of(Type type) {
-  static const char *const formats[TYPE_COUNT] = {[TYPE_F64] = "F64",   [TYPE_F32] = "F32", [TYPE_F16] = "F16",
-                                                  [TYPE_BF16] = "BF16", [TYPE_S64] = "S64", [TYPE_S32] = "S32"};
-  return formats[type] ? formats[type] : "BYTE";
+  static const char *const formats[TYPE_COUNT] = {
+      [TYPE_F64] = "F64", [TYPE_F32] = "F32", [TYPE_F16] = "F16", [TYPE_BF16] = "BF16"};
+  static const char *const integers[] = {[1] = "S8", [2] = "S16", [4] = "S32", [8] = "S64"}; // or unsigned
+  return formats[type] ? formats[type] : integers[type_nbytes(type)];
 }
 
 static const char *descr_of(Type type) {
   static const char *const descrs[TYPE_COUNT] = {
       [TYPE_F64] = "<f8", [TYPE_F32] = "<f4", [TYPE_F16] = "<f2", [TYPE_BF16] = "<f4",    [TYPE_S64] = "<i8",
-      [TYPE_S32] = "<i4", [TYPE_S8] = "|i1",  [TYPE_U8] = "|u1",  [TYPE_BOOLEAN] = "|b1",
+      [TYPE_S32] = "<i4", [TYPE_S8] = "|i1",  [TYPE_U8] = "|u1",  [TYPE_BOOLEAN] = "|b1", [TYPE_S16] = "<i2",
+      [TYPE_U64] = "<u8", [TYPE_U32] = "<u4", [TYPE_U16] = "<u2",
   };
   return descrs[type] ? descrs[type] : "|V1";
 }
 
+// Prints the array of a state's first value.
 static void print_given(const FilePrinter *f, size_t i, Text *out) {
   Tensor t = tensor_like(f->states->items[i].value);
   t.data = allocator_alloc(f->scratch->allocator, tensor_nbytes(&t) + 1);
@@ -164,6 +168,7 @@ static bool is_given(const FilePrinter *f, size_t i) {
   return f->graph->states[i].init.kind == INIT_FILE && f->states->items[i].nbytes;
 }
 
+// Prints a row of the table of first values: a number for all elements, a distribution, or an array.
 static void add_first(const FilePrinter *f, size_t i, Text *out) {
   const Init *init = &f->graph->states[i].init;
   const FileState *s = &f->states->items[i];
@@ -199,6 +204,7 @@ static void add_first(const FilePrinter *f, size_t i, Text *out) {
   else text_format(out, "%lld},\n", (long long)most);
 }
 
+// Prints a row of the table of states.
 static void add_state(const FilePrinter *f, size_t i, Text *out) {
   const FileState *s = &f->states->items[i];
   const Value *v = s->value;

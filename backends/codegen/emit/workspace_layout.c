@@ -17,12 +17,12 @@ const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *arg
   const Schedule *schedule = p->program->schedules[kernel];
   const Kernel *k = schedule->kernel;
   const Loop *l = &schedule->loops[loop];
-  const AxisSet free_axes = loop_outer_axes(l) & ~loop_cut_axes(l);
-  const Monomial monomial = axes_monomial(k, free_axes);
+  const AxisSet batch_axes = loop_outer_axes(l) & ~loop_cut_axes(l);
+  const Monomial monomial = axes_monomial(k, batch_axes);
   if (!loop_has_open_cut_blocks(k, l)) return product_text(p, loop_nblocks(k, l), monomial, args, false);
   const char *blocks = checked(p, arena_format(p->scratch, "%sk%zu_loop%zu_chunks", args, kernel, loop));
-  if (!free_axes) return blocks;
-  const char *times = product_text(p, axes_nelems(k, free_axes), monomial, args, false);
+  if (!batch_axes) return blocks;
+  const char *times = product_text(p, axes_nelems(k, batch_axes), monomial, args, false);
   return checked(p, arena_format(p->scratch, "%s * %s", times, blocks));
 }
 
@@ -32,6 +32,7 @@ const char *size_text(Printer *p, const OpenSize *size, const char *args, bool i
   return checked(p, arena_format(p->scratch, "%s * %s", each, nblocks_text(p, size->kernel, size->loop, args)));
 }
 
+// Prints the statements that compute a loop's block length and number of blocks from open dims.
 static void print_blocks(Printer *p, size_t kernel, size_t loop) {
   const Schedule *schedule = p->program->schedules[kernel];
   const Kernel *k = schedule->kernel;
@@ -94,6 +95,7 @@ static void print_start(Printer *p, const WorkspaceRow *row) {
   text_format(p->plain, "; /* temporaries of kernel %u */\n", (unsigned)row->kernel);
 }
 
+// Prints the statements that lay out the workspace. Places wait until their arena is known.
 static void print_rows(Printer *p) {
   const OpenWorkspace *w = &p->program->open_workspace;
   const WorkspaceRow *begin = w->rows, *end = w->rows + w->nrows; // begin: of places that wait to be printed

@@ -46,7 +46,7 @@ static const char *const mixed_macros[] = {
 static const char *const vocabulary[] = {
     "bf16_from_", "d_", "dmask", "dvec", "e4m3_", "e5m2_", "f16_from_", "f32_add_", "f32_bits", "f32_flush", "f32_fma", "f32_from_", "f32_is_small", "f64_", "flush_",
     "greatest_dropped", "h_", "half_of_byte", "hvec", "is_kept", "l_", "lvec", "mask_", "nearest_from_", "pair", "places", "put_",
-    "random_", "s32_from_", "s64_from_", "s8_from_", "u8_from_", "v_", "words"};
+    "random_",   "s16_from_", "s32_from_", "s64_from_", "s8_from_", "u16_from_", "u32_from_", "u64_from_", "u8_from_", "v_", "words"};
 
 // Suffixes of names that emitted files define. A graph called x_info would clash with the type x_info that the header
 // of a graph x defines.

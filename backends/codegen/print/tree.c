@@ -247,7 +247,7 @@ typedef struct NodePrinter {
   void (*print)(TreePrinter *l, const LoopNode *n);
 } NodePrinter;
 
-// All rows from begin to end have one index on the free axis. Arithmetic is modulo 2^64, so that an index out of range
+// All rows from begin to end have one index on the batch axis. Arithmetic is modulo 2^64, so that an index out of range
 // selects no row.
 static void print_scatter(TreePrinter *l, const LoopNode *n) {
   Scatter s;
@@ -256,7 +256,7 @@ static void print_scatter(TreePrinter *l, const LoopNode *n) {
   const char *nrows = number_text(l, axes[s.rows].extent, axes[s.rows].monomial);
   const char *width = number_text(l, axes[s.columns].extent, axes[s.columns].monomial);
   const char *count = number_text(l, axes[s.summed].extent, axes[s.summed].monomial);
-  if (s.free < 0) tree_printf(l, "  const size_t first = 0, others = 0;\n");
+  if (s.batch < 0) tree_printf(l, "  const size_t first = 0, others = 0;\n");
   else
     tree_printf(l, "  const size_t first = begin / %s * %s, others = begin / %s * %s;\n", nrows, nrows, nrows, count);
   tree_say_line(l, n, "%k *const to = %m;");

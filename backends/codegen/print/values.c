@@ -21,15 +21,15 @@ static void add_offset(TreePrinter *l, const Access *a, ExprId offset, bool is_l
 }
 
 char access_prefix(const TreePrinter *l, Type type) {
-  return l->k->is_s64 && type == TYPE_S64 ? 'l' : element_types[type].prefix;
+  return l->k->is_s64 && TYPES_64_BITS & TYPE_BIT(type) ? 'l' : element_types[type].prefix;
 }
 
-// The cast from an element, after scalar_from's conversion, to the kernel's type. Vectors of s64 are converted through
-// f64, too.
+// The cast from an element, after scalar_from's conversion, to the kernel's type. Vectors of integers of 32 and 64 bits
+// are converted through f64, too.
 static const char *scalar_cast(Type type, const Kernel *k) {
-  if (k->is_s64) return "";
+  if (k->is_s64) return type == TYPE_U64 ? "(int64_t)" : "";
   if (k->is_f64) return type == TYPE_F64 ? "" : "(double)";
-  return type == TYPE_S64 ? "(float)(double)" : type == TYPE_S32 ? "(float)" : "";
+  return !(TYPES_INTEGER & TYPE_BIT(type)) ? "" : element_types[type].prefix == 'd' ? "(float)(double)" : "(float)";
 }
 
 static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
@@ -255,13 +255,14 @@ void add_value(TreePrinter *l, const LoopNode *n) {
 void print_scalar_store(TreePrinter *l, const LoopNode *n) {
   const Access *a = access_of(l, n);
   const bool wants_f64 = element_types[a->type].prefix == 'd', has_addresses = access_has_addresses(a);
-  const bool is_own = l->k->is_s64 && a->type == TYPE_S64;
+  const bool is_own = access_prefix(l, a->type) == 'l';
   const char *convert = has_addresses && !is_own ? element_types[a->type].to : "";
   const bool is_call = *convert && a->type != TYPE_BOOLEAN;
   begin_line(l);
   if (!has_addresses) tree_say(l, n, "put%t(");
   open_element(l, &n->to);
   tree_printf(l, "%s%s%s", has_addresses ? "] = " : ", ", convert, is_call ? "(" : "");
+  if (is_own && a->type == TYPE_U64) add_text(l, "(uint64_t)");
   if (wants_f64 != l->k->is_f64 && a->type != TYPE_BOOLEAN) add_text(l, wants_f64 ? "(double)" : "(float)");
   tree_say(l, n, "%O");
   tree_printf(l, "%s%s;\n", is_call ? ")" : "", has_addresses ? "" : ")");

@@ -484,8 +484,6 @@ static inline void v_prefetch_l2(const void *p) { V_PREFETCH(p, 2); }
 // Streaming stores before the fence become visible before any store after it.
 static inline void v_fence(void) { V_FENCE(); }
 
-static inline vec v_round_bf16(vec a) { return v_from_bf16(v_to_bf16(a)); }
-
 static inline vec v_round_f16(vec a) { return v_from_f16(v_to_f16(a)); }
 
 static inline dvec d_round_f32(dvec a) { return d_from_v(v_from_d(a)); }

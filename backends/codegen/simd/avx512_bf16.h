@@ -27,3 +27,5 @@
   __asm__("vfpclassps $0x20, %1, %0" : "=Yk"(is_subnormal_) : "v"(x_)); \
   if (__builtin_expect(is_subnormal_, 0)) { __asm__ volatile("" : "+v"(x_)); h_ = v_part_to_bf16_by_bits(x_); } \
   h_; })
+
+#define v_part_round_bf16(x) V_FROM_BF16(V_TO_BF16(x))

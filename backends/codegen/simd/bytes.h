@@ -393,3 +393,76 @@ static inline void v_scatter_u4(uint8_t *p, size_t first, ptrdiff_t stride, vec 
 static inline void v_store_n_u4(uint8_t *p, size_t first, vec a, int n) { v_scatter_n_u4(p, first, 1, a, n); }
 
 static inline void v_store_u4(uint8_t *p, size_t first, vec a) { v_scatter_n_u4(p, first, 1, a, 16); }
+
+// Integers of 16 bits.
+static inline int16_t s16_from_f32(float x) { return (int16_t)nearest_from_f32(x, -32768, 32767); }
+
+static inline vec v_gather_n_s16(const int16_t *p, ptrdiff_t stride, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride];
+  return v_load(x);
+}
+
+static inline vec v_gather_s16(const int16_t *p, ptrdiff_t stride) { return v_gather_n_s16(p, stride, 16); }
+
+static inline vec v_load_n_s16(const int16_t *p, int n) { return v_gather_n_s16(p, 1, n); }
+
+static inline vec v_load_s16(const int16_t *p) { return v_gather_n_s16(p, 1, 16); }
+
+static inline void v_scatter_n_s16(int16_t *p, ptrdiff_t stride, vec a, int n) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < n; i++) p[i * stride] = s16_from_f32(x[i]);
+}
+
+static inline void v_scatter_s16(int16_t *p, ptrdiff_t stride, vec a) { v_scatter_n_s16(p, stride, a, 16); }
+
+static inline void v_store_n_s16(int16_t *p, vec a, int n) { v_scatter_n_s16(p, 1, a, n); }
+
+static inline void v_store_s16(int16_t *p, vec a) { v_scatter_n_s16(p, 1, a, 16); }
+
+static inline vec v_gather_at_n_s16(const int16_t *p, ptrdiff_t stride, places o, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride + o.at[i]];
+  return v_load(x);
+}
+
+static inline vec v_gather_at_s16(const int16_t *p, ptrdiff_t stride, places o) {
+  return v_gather_at_n_s16(p, stride, o, 16);
+}
+
+static inline uint16_t u16_from_f32(float x) { return (uint16_t)nearest_from_f32(x, 0, 65535); }
+
+static inline vec v_gather_n_u16(const uint16_t *p, ptrdiff_t stride, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride];
+  return v_load(x);
+}
+
+static inline vec v_gather_u16(const uint16_t *p, ptrdiff_t stride) { return v_gather_n_u16(p, stride, 16); }
+
+static inline vec v_load_n_u16(const uint16_t *p, int n) { return v_gather_n_u16(p, 1, n); }
+
+static inline vec v_load_u16(const uint16_t *p) { return v_gather_n_u16(p, 1, 16); }
+
+static inline void v_scatter_n_u16(uint16_t *p, ptrdiff_t stride, vec a, int n) {
+  float x[16];
+  v_store(x, a);
+  for (int i = 0; i < n; i++) p[i * stride] = u16_from_f32(x[i]);
+}
+
+static inline void v_scatter_u16(uint16_t *p, ptrdiff_t stride, vec a) { v_scatter_n_u16(p, stride, a, 16); }
+
+static inline void v_store_n_u16(uint16_t *p, vec a, int n) { v_scatter_n_u16(p, 1, a, n); }
+
+static inline void v_store_u16(uint16_t *p, vec a) { v_scatter_n_u16(p, 1, a, 16); }
+
+static inline vec v_gather_at_n_u16(const uint16_t *p, ptrdiff_t stride, places o, int n) {
+  float x[16] = {0};
+  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride + o.at[i]];
+  return v_load(x);
+}
+
+static inline vec v_gather_at_u16(const uint16_t *p, ptrdiff_t stride, places o) {
+  return v_gather_at_n_u16(p, stride, o, 16);
+}

@@ -86,16 +86,37 @@ static inline lvec l_gather_at_s64(const int64_t *p, ptrdiff_t stride, places o)
   return l_gather_at_n_s64(p, stride, o, 16);
 }
 
-// For vectors of booleans, whose lanes are 0 or 1.
+// u64 is computed as the s64 with its bits.
+#define l_load_u64(p) l_load_s64((const int64_t *)(p))
+
+#define l_load_n_u64(p, n) l_load_n_s64((const int64_t *)(p), n)
+
+#define l_gather_u64(p, stride) l_gather_s64((const int64_t *)(p), stride)
+
+#define l_gather_n_u64(p, stride, n) l_gather_n_s64((const int64_t *)(p), stride, n)
+
+#define l_gather_at_u64(p, stride, o) l_gather_at_s64((const int64_t *)(p), stride, o)
+
+#define l_gather_at_n_u64(p, stride, o, n) l_gather_at_n_s64((const int64_t *)(p), stride, o, n)
+
+#define l_store_u64(p, a) l_store_s64((int64_t *)(p), a)
+
+#define l_store_n_u64(p, a, n) l_store_n_s64((int64_t *)(p), a, n)
+
+#define l_scatter_u64(p, stride, a) l_scatter_s64((int64_t *)(p), stride, a)
+
+#define l_scatter_n_u64(p, stride, a, n) l_scatter_n_s64((int64_t *)(p), stride, a, n)
+
+// For vectors of booleans and of integers of 8 and 16 bits.
 static inline lvec l_from_v(vec a) {
   float x[16];
   int64_t y[16];
   v_store(x, a);
-  for (int i = 0; i < 16; i++) y[i] = x[i] != 0;
+  for (int i = 0; i < 16; i++) y[i] = (int64_t)x[i];
   return l_load_s64(y);
 }
 
-// For vectors of s32, which are loaded as f64.
+// For vectors of s32 and u32, which are loaded as f64.
 static inline lvec l_from_d(dvec a) {
   double x[16];
   int64_t y[16];
@@ -104,7 +125,7 @@ static inline lvec l_from_d(dvec a) {
   return l_load_s64(y);
 }
 
-// For stores of booleans and of 8-bit integers.
+// For stores of booleans and of integers of 8 and 16 bits.
 static inline vec v_from_l(lvec a) {
   float x[16];
   int64_t y[16];
@@ -113,7 +134,7 @@ static inline vec v_from_l(lvec a) {
   return v_load(x);
 }
 
-// For stores of s32.
+// For stores of s32 and u32.
 static inline dvec d_from_l(lvec a) {
   double x[16];
   int64_t y[16];

@@ -76,6 +76,7 @@
 #define v_part_nearest(x, least, most) nearest_from_f32(x, least, most)
 
 #define v_part_to_bf16_by_bits(x) bf16_from_f32(x)
+#define v_part_round_bf16(x) f32_from_bf16(bf16_from_f32(x))
 
 #define D_FROM_HALF(h) (double)(h)
 

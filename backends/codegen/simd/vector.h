@@ -372,9 +372,20 @@ static inline h_part v_part_to_bf16_by_bits(v_part x) {
 #define V_TO_BF16(x) v_part_to_bf16_by_bits(x)
 #endif
 
+// The same, as an f32; a NaN stays as it is.
+#ifndef v_part_round_bf16
+static inline v_part v_part_round_bf16(v_part x) {
+  typedef uint32_t V_FULL words;
+  words u = (words)x, is_nan = (words)(x != x);
+  return (v_part)((u & is_nan) | ((u + 0x7fff + (u >> 16 & 1)) & (0xffff0000 & ~is_nan)));
+}
+#endif
+
 static inline vec v_from_bf16(hvec h) { vec a; V_FOR_I a.p[i] = V_FROM_BF16(h.p[i]); return a; }
 
 static inline hvec v_to_bf16(vec a) { hvec h; V_FOR_I h.p[i] = V_TO_BF16(a.p[i]); return h; }
+
+static inline vec v_round_bf16(vec a) { V_FOR_I a.p[i] = v_part_round_bf16(a.p[i]); return a; }
 
 #ifndef V_FROM_F16
 #define V_FROM_F16(h) __builtin_convertvector((__fp16 V_HALF)(h), v_part)

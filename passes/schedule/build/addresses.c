@@ -132,7 +132,8 @@ Address vector_address(NestBuilder *r, AccessId id) {
   return (Address){.buffer = BUFFER_ROW, .of = id, .item = is_row ? ITEM_OF_ROW : ITEM_ONLY, .index = index};
 }
 
-// Row pointers exist only for accesses that vary over the innermost axis.
+// The address of the vector that an expression of this level loads or stores: relative to a row pointer, which only
+// accesses over the innermost axis have, else to the tensor.
 Address lanes_address(NestBuilder *r, AccessId id, Level level) {
   if (access_has_conditions(r->k, &r->k->accesses[id])) return bounded_address(r, id);
   return level == LEVEL_VECTOR ? vector_address(r, id) : element_address(r, id, loop_outer_axes(r->loop));

@@ -1,45 +1,43 @@
-// Builds the block function: the range of its outer iterations, its partial sums, and the loops that call steps.
+// Builds the block function: the range of its outer iterations, its partial sums, and the loops that call
+// micro-kernels.
 #include "ir/kernel/scatter.h"
 #include "passes/schedule/build/nest_builder.h"
 
-static void add_index(NestBuilder *r, VarKind kind, const Index *value) {
-  add(r, (LoopNode){.kind = NODE_INDEX, .var = {kind, 0}, .value = value});
-}
-
+// Sets VAR_BEGIN and VAR_END: the block's outer iterations, or elements of a tile.
 static void find_range(NestBuilder *r) {
   const Loop *loop = r->loop;
   const Index *block = var(r, VAR_BLOCK, 0), *begin = var(r, VAR_BEGIN, 0);
   const Index *total = axes_nelems_index(r, loop_cut_axes(loop)), *length = block_length(r);
-  if (!loop->nfree && !loop_has_open_cut_blocks(r->k, loop) && loop_nblocks(r->k, loop) == 1) {
-    add_index(r, VAR_BEGIN, number(r, 0));
-    add_index(r, VAR_END, total);
+  if (!loop->nbatch && !loop_has_open_cut_blocks(r->k, loop) && loop_nblocks(r->k, loop) == 1) {
+    set(r, loop_var(VAR_BEGIN), number(r, 0));
+    set(r, loop_var(VAR_END), total);
     return;
   }
-  if (loop->nfree && loop_tile(loop)) {
+  if (loop->nbatch && loop_tile(loop)) {
     const Index *tiles = ncut_blocks(r, r->loop_index);
-    add_index(r, VAR_OUTER, index_of(&r->b, INDEX_DIVIDE, block, tiles));
-    add_index(r, VAR_BEGIN, times(r, index_of(&r->b, INDEX_REMAINDER, block, tiles), length));
-    add_index(r, VAR_END, least(r, plus(r, begin, length), total));
+    set(r, loop_var(VAR_OUTER), index_of(&r->b, INDEX_DIVIDE, block, tiles));
+    set(r, loop_var(VAR_BEGIN), times(r, index_of(&r->b, INDEX_REMAINDER, block, tiles), length));
+    set(r, loop_var(VAR_END), least(r, plus(r, begin, length), total));
     return;
   }
-  if (loop->nfree) {
+  if (loop->nbatch) {
     const Index *cut_blocks = ncut_blocks(r, r->loop_index);
     if (index_is(cut_blocks, 0) || index_is(cut_blocks, 1)) {
-      add_index(r, VAR_BEGIN, times(r, block, total));
-      add_index(r, VAR_END, plus(r, begin, total));
+      set(r, loop_var(VAR_BEGIN), times(r, block, total));
+      set(r, loop_var(VAR_END), plus(r, begin, total));
       return;
     }
     const Index *start = var(r, VAR_START, 0), *cut_begin = var(r, VAR_CUT_BEGIN, 0);
     const Index *next = plus(r, cut_begin, length);
-    add_index(r, VAR_START, times(r, index_of(&r->b, INDEX_DIVIDE, block, cut_blocks), total));
-    add_index(r, VAR_CUT_BEGIN, times(r, index_of(&r->b, INDEX_REMAINDER, block, cut_blocks), length));
-    add_index(r, VAR_BEGIN, plus(r, start, cut_begin));
-    add_index(r, VAR_END, plus(r, start, least(r, next, total)));
+    set(r, loop_var(VAR_START), times(r, index_of(&r->b, INDEX_DIVIDE, block, cut_blocks), total));
+    set(r, loop_var(VAR_CUT_BEGIN), times(r, index_of(&r->b, INDEX_REMAINDER, block, cut_blocks), length));
+    set(r, loop_var(VAR_BEGIN), plus(r, start, cut_begin));
+    set(r, loop_var(VAR_END), plus(r, start, least(r, next, total)));
     return;
   }
   const Index *next = plus(r, begin, length);
-  add_index(r, VAR_BEGIN, times(r, block, length));
-  add_index(r, VAR_END, least(r, next, total));
+  set(r, loop_var(VAR_BEGIN), times(r, block, length));
+  set(r, loop_var(VAR_END), least(r, next, total));
 }
 
 // Sets pointers to the block's partial sums and initialises them.
@@ -63,8 +61,9 @@ static void begin_partials(NestBuilder *r) {
   }
 }
 
-// The rows after the last whole step form one step if their number is known, else each is a step. 0: there are none.
-// All blocks but the last consist of whole steps, unless open dims choose the length of blocks.
+// The rows after the last whole micro-kernel form one micro-kernel if their number is known, else each is a
+// micro-kernel. 0: there are none. All blocks but the last consist of whole micro-kernels, unless open dims choose the
+// length of blocks.
 static int count_rest(const NestBuilder *r) {
   const Loop *loop = r->loop;
   const AxisSet cut = loop_cut_axes(loop);
@@ -74,8 +73,8 @@ static int count_rest(const NestBuilder *r) {
   return !is_whole ? 1 : axes_monomial(r->k, cut) ? rest > 0 : (int)rest;
 }
 
-// Adds a loop that calls the step for `rows` outer iterations at a time, while at least that many are left.
-static void add_steps(NestBuilder *r, int rows, const Index *columns_end) {
+// Adds a loop that calls the micro-kernel for `rows` outer iterations at a time, while at least that many are left.
+static void add_calls(NestBuilder *r, int rows, const Index *columns_end) {
   if (!rows) return;
   open_body(r, add(r, (LoopNode){.kind = NODE_FOR,
                                  .var = {VAR_OUTER, 0},
@@ -86,21 +85,21 @@ static void add_steps(NestBuilder *r, int rows, const Index *columns_end) {
   close_body(r);
 }
 
-// The steps of a block, or of a part of its columns, which ends at `columns_end`.
-static void build_steps(NestBuilder *r, const NestLevel *level, const Index *columns_end) {
+// The micro-kernels of a block, or of a part of its columns, which ends at `columns_end`.
+static void build_calls(NestBuilder *r, const NestLevel *level, const Index *columns_end) {
   const Index *outer = var(r, VAR_OUTER, 0), *end = var(r, VAR_END, 0);
   add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_OUTER, 0}, .value = var(r, VAR_BEGIN, 0), .is_counter = true});
-  add_steps(r, level->role == ROLE_LANES ? LANES : (int)level->factor, columns_end);
-  add_steps(r, count_rest(r), columns_end);
+  add_calls(r, level->role == ROLE_LANES ? LANES : (int)level->factor, columns_end);
+  add_calls(r, count_rest(r), columns_end);
   if (level->role != ROLE_LANES) return;
-  open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_LESS, outer, end)}));
+  open_if(r, index_of(&r->b, INDEX_LESS, outer, end));
   add(r, (LoopNode){.kind = NODE_CALL, .has_fewer_lanes = true, .value = minus(r, end, outer)});
   close_body(r);
 }
 
 static void build_outer_level(NestBuilder *r, int at, const Index *columns_end);
 
-// The vector axis, cut into the columns of a step.
+// The vector axis, cut into the columns of a micro-kernel.
 static void build_columns(NestBuilder *r, int at) {
   const NestLevel *level = &r->nest.levels[at];
   const Axis *axis = &r->k->axes[vector_axis(r)];
@@ -116,19 +115,20 @@ static void build_columns(NestBuilder *r, int at) {
     close_body(r);
   }
   if (kernel_factor(r->k, axis->extent, axis->monomial) % level->factor == 0) return;
-  open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = index_of(&r->b, INDEX_LESS, c, extent)}));
+  open_if(r, index_of(&r->b, INDEX_LESS, c, extent));
   build_outer_level(r, at + 1, extent);
   close_body(r);
 }
 
-// A level outside of a step. The caller of a block has chosen indices on the free axes, and a part of the cut axes.
+// A level outside of a micro-kernel. The caller of a block has chosen indices on the batch axes, and a part of the cut
+// axes.
 static void build_outer_level(NestBuilder *r, int at, const Index *columns_end) {
   const NestLevel *level = &r->nest.levels[at];
   const bool are_columns = r->loop->columns && level->first >= r->loop->nouter;
-  if (at == r->nest.step) add(r, (LoopNode){.kind = NODE_CALL}); // a tile
+  if (at == r->nest.inside) add(r, (LoopNode){.kind = NODE_CALL}); // a tile
   else if (level->role == ROLE_CUT && are_columns) build_columns(r, at);
-  else if (level->role == ROLE_FREE || level->role == ROLE_CUT) build_outer_level(r, at + 1, columns_end);
-  else build_steps(r, level, columns_end);
+  else if (level->role == ROLE_BATCH || level->role == ROLE_CUT) build_outer_level(r, at + 1, columns_end);
+  else build_calls(r, level, columns_end);
 }
 
 // A block of a scatter goes over all indices, and adds the operands whose index is a row of the block.

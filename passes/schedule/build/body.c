@@ -1,6 +1,6 @@
 // Builds the bodies of a sweep, which compute, store and add up vectors (build_nest.c says where).
 //
-//   vectors that are the same for all rows of the step
+//   vectors that are the same for all rows of the micro-kernel
 //   partial sums, into registers
 //   for r in 0..rows, unrolled                            outside of the loop over vectors if rows are peeled
 //     end the sums of the level; vectors; stores, and additions to sums
@@ -29,9 +29,9 @@ static void build_vector_root(NestBuilder *r, const Root *root) {
 }
 
 // Loads the vectors of partial sums that the body adds to into registers, or stores them back.
-static void move_array_sums(NestBuilder *r, int at, bool is_store) {
+static void move_array_sums(NestBuilder *r, int depth, bool is_store) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
-    if (!is_root_at(r, root, at) || !is_array_sum(r, root)) continue;
+    if (!is_root_at(r, root, depth) || !is_array_sum(r, root)) continue;
     const Access *a = &r->k->accesses[root->access];
     const Index *middle = add_terms(r, a, loop_middle_axes(r->loop), NULL);
     const Address held = {.buffer = BUFFER_HELD, .of = root->access};
@@ -46,11 +46,11 @@ static void move_array_sums(NestBuilder *r, int at, bool is_store) {
 
 // The only array of partial sums of a body, if its update comes last: then one test of its flag guards both the update
 // and the store.
-static const Root *find_lone_sum(const NestBuilder *r, int at) {
+static const Root *find_lone_sum(const NestBuilder *r, int depth) {
   const Root *last = NULL;
   size_t count = 0;
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
-    if (!is_root_at(r, root, at)) continue;
+    if (!is_root_at(r, root, depth)) continue;
     count += is_array_sum(r, root);
     last = root;
   }
@@ -58,53 +58,54 @@ static const Root *find_lone_sum(const NestBuilder *r, int at) {
   return is_lone && may_be_unwanted(r, last->access) ? last : NULL;
 }
 
-static void need_body(NestBuilder *r, int at) {
+static void need_body(NestBuilder *r, int depth) {
   need_none(r);
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
-    if (is_root_at(r, root, at)) need_root(r, root);
+    if (is_root_at(r, root, depth)) need_root(r, root);
 }
 
 // Whether an expression is computed before the loop over rows: it is the same for all rows, and needs no sum that ends
 // in this body.
 static bool is_before_rows(const NestBuilder *r, ExprId id) {
-  return !varies_by_row(r, r->k->exprs[id].axes) && r->section[id] <= r->sweep;
+  return !varies_by_row(r, r->k->exprs[id].axes) && r->ready[id] <= r->sweep;
 }
 
 static void make_vectors(NestBuilder *r, bool before_rows) {
   for (ExprId id = 1; id < r->k->nexprs; id++)
-    if (is_made(r, id) && expr_level(r, id) == LEVEL_VECTOR && is_before_rows(r, id) == before_rows) make_vector(r, id);
+    if (is_emitted(r, id) && expr_level(r, id) == LEVEL_VECTOR && is_before_rows(r, id) == before_rows)
+      make_vector(r, id);
 }
 
 static void make_scalars_of_row(NestBuilder *r) {
   for (ExprId id = 1; id < r->k->nexprs; id++)
-    if (is_made(r, id) && expr_level(r, id) == LEVEL_MIDDLE && is_of_row(r, r->k->exprs[id].axes))
+    if (is_emitted(r, id) && expr_level(r, id) == LEVEL_MIDDLE && is_of_row(r, r->k->exprs[id].axes))
       make_scalar(r, id, ~0U);
 }
 
 // What a body does for each row: all but the lone sum.
-static void build_row(NestBuilder *r, int at, const Root *lone) {
-  end_sums(r, at);
+static void build_row(NestBuilder *r, int depth, const Root *lone) {
+  end_sums(r, depth);
   find_bounded_indices(r);
   make_scalars_of_row(r);
   make_vectors(r, false);
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
-    if (is_root_at(r, root, at) && root != lone) build_vector_root(r, root);
+    if (is_root_at(r, root, depth) && root != lone) build_vector_root(r, root);
 }
 
-void build_body(NestBuilder *r, int at) {
-  need_body(r, at);
+void build_body(NestBuilder *r, int depth) {
+  need_body(r, depth);
   make_vectors(r, true);
-  move_array_sums(r, at, false);
-  const Root *lone = find_lone_sum(r, at);
+  move_array_sums(r, depth, false);
+  const Root *lone = find_lone_sum(r, depth);
   if (!peels_rows(r)) open_rows(r);
-  build_row(r, at, lone);
+  build_row(r, depth, lone);
   if (!peels_rows(r)) close_rows(r);
   if (lone) {
-    open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = partial_test(r, lone->access)}));
+    open_if(r, partial_test(r, lone->access));
     r->is_partial_tested = true;
     build_vector_root(r, lone);
   }
-  move_array_sums(r, at, true);
+  move_array_sums(r, depth, true);
   r->is_partial_tested = false;
   if (lone) close_body(r);
 }

@@ -1,6 +1,6 @@
-// Loads and stores vectors of all rows of a product's step at once, where the rows are adjacent in memory and the lanes
-// of a vector are not. An array of the step then has a vector for each row, and is gathered before the loop over the
-// rows, or scattered after it; C transposes it in registers.
+// Loads and stores vectors of all rows of a product's micro-kernel at once, where the rows are adjacent in memory and
+// the lanes of a vector are not. An array of the micro-kernel then has a vector for each row, and is gathered before
+// the loop over the rows, or scattered after it; C transposes it in registers.
 //
 //   local rows_y[14]: vectors
 //   for r in 0..rows
@@ -59,6 +59,7 @@ static void use_arrays(TreeBuilder *b, const LoopTree *t, LoopNode **nodes, cons
   }
 }
 
+// Rewrites each loop over rows, with arrays around it.
 static void gather(TreeBuilder *b, const LoopTree *t, LoopNode **nodes) {
   for (LoopNode **at = nodes; *at && !b->out_of_memory; at = &(*at)->next) {
     LoopNode *n = *at;

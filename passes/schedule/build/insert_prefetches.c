@@ -5,7 +5,7 @@
 //   next iteration of the last middle axis.
 // - Loop.iterations_ahead, if the vector axis is short: later iterations of the last middle axis.
 // In products, Loop.ahead is the distance to later columns of the same middle iteration, and Loop.prefetch is the
-// distance to the next index on the innermost free axis, whose windows reach elements that this index has not read.
+// distance to the next index on the innermost batch axis, whose windows reach elements that this index has not read.
 #include "passes/schedule/build/tree_passes.h"
 
 #include <string.h>
@@ -48,10 +48,6 @@ static void find_loads(Fetching *f, const LoopNode *n) {
   }
 }
 
-static const Index *number(const Fetching *f, int64_t n) {
-  return index_number(f->b, n, 0);
-}
-
 static const Index *nelems(const Fetching *f, AxisSet axes) {
   return index_number(f->b, axes_nelems(f->k, axes), axes_monomial(f->k, axes));
 }
@@ -59,10 +55,6 @@ static const Index *nelems(const Fetching *f, AxisSet axes) {
 static const Index *stride_of(const Fetching *f, AccessId id, int axis) {
   const Access *a = &f->k->accesses[id];
   return index_number(f->b, a->stride[axis], a->stride_monomial[axis]);
-}
-
-static void set(const Fetching *f, Var var, const Index *value) {
-  tree_add(f->b, (LoopNode){.kind = NODE_INDEX, .var = var, .value = value});
 }
 
 static void fetch(const Fetching *f, AccessId id, const Index *index) {
@@ -76,7 +68,7 @@ static void fetch(const Fetching *f, AccessId id, const Index *index) {
 // With several outer axes: the distance in a tensor from this outer iteration to the prefetched outer iteration.
 static const Index *distance_ahead(const Fetching *f, AccessId id) {
   const Access *a = &f->k->accesses[id];
-  const Index *current = index_var(f->b, VAR_OUTER, 0), *distance = number(f, 0);
+  const Index *current = index_var(f->b, VAR_OUTER, 0), *distance = tree_number(f->b, 0);
   const Index *target = index_of(f->b, INDEX_ADD, current, index_var(f->b, VAR_AHEAD, 0));
   AxisSet inside = 0; // outer axes inside of this one
   for (int i = f->loop->nouter - 1; i >= 0; i--) {
@@ -95,14 +87,15 @@ static const Index *distance_ahead(const Fetching *f, AccessId id) {
 static void find_distances(const Fetching *f, LoopNode **step) {
   const Loop *loop = f->loop;
   const Index *ahead_end =
-      index_of(f->b, INDEX_ADD, index_var(f->b, VAR_OUTER, 0), number(f, loop->prefetch + loop->rows));
+      index_of(f->b, INDEX_ADD, index_var(f->b, VAR_OUTER, 0), tree_number(f->b, loop->prefetch + loop->rows));
   const Index *is_in_range = index_of(f->b, INDEX_AT_MOST, ahead_end, nelems(f, loop_outer_axes(loop)));
   LoopNode **at = step;
   while (*at && (*at)->kind == NODE_INDEX && (*at)->var.kind == VAR_WANTED) at = &(*at)->next;
   tree_open(f->b, at);
-  set(f, loop_var(VAR_AHEAD), index_choose(f->b, is_in_range, number(f, loop->prefetch), number(f, 0)));
+  tree_set(f->b, loop_var(VAR_AHEAD),
+           index_choose(f->b, is_in_range, tree_number(f->b, loop->prefetch), tree_number(f->b, 0)));
   for (AccessId id = 0; loop->nouter > 1 && id < f->k->naccesses; id++)
-    if (f->loads[id]) set(f, (Var){VAR_DISTANCE, id}, distance_ahead(f, id));
+    if (f->loads[id]) tree_set(f->b, (Var){VAR_DISTANCE, id}, distance_ahead(f, id));
   tree_close(f->b);
 }
 
@@ -137,16 +130,18 @@ static bool find_loads_in(const Fetching *f, const LoopNode *nodes) {
   return mark_loads(f, nodes);
 }
 
+// Prefetches elements further along the vector axis; near its end, elements of the next middle iteration.
 static void fetch_run(const Fetching *f) {
   const Index *lane = index_var(f->b, VAR_LANE, 0), *extent = nelems(f, 1U << loop_vector_axis(f->loop));
-  const Index *target = index_of(f->b, INDEX_ADD, lane, number(f, f->loop->ahead));
+  const Index *target = index_of(f->b, INDEX_ADD, lane, tree_number(f->b, f->loop->ahead));
   const Index *is_next = index_var(f->b, VAR_IS_AHEAD, 0), *ahead_lane = index_var(f->b, VAR_AHEAD_LANE, 0);
   const Var middle = {VAR_AXIS, (uint32_t)f->middle};
   const Index *current = index_var(f->b, VAR_AXIS, middle.of), *next = index_var(f->b, VAR_NEXT, middle.of);
   const Index *ahead = index_var(f->b, VAR_AHEAD_AXIS, middle.of);
-  set(f, loop_var(VAR_IS_AHEAD), index_of(f->b, INDEX_AT_LEAST, target, extent));
-  set(f, (Var){VAR_AHEAD_AXIS, middle.of}, index_choose(f->b, is_next, next, current));
-  set(f, loop_var(VAR_AHEAD_LANE), index_choose(f->b, is_next, index_of(f->b, INDEX_SUBTRACT, target, extent), target));
+  tree_set(f->b, loop_var(VAR_IS_AHEAD), index_of(f->b, INDEX_AT_LEAST, target, extent));
+  tree_set(f->b, (Var){VAR_AHEAD_AXIS, middle.of}, index_choose(f->b, is_next, next, current));
+  tree_set(f->b, loop_var(VAR_AHEAD_LANE),
+           index_choose(f->b, is_next, index_of(f->b, INDEX_SUBTRACT, target, extent), target));
   for (AccessId id = 0; id < f->k->naccesses; id++) {
     if (!f->is_loaded[id]) continue;
     const Index *index = index_replace(f->b, f->loads[id]->from.index, middle, ahead);
@@ -164,16 +159,16 @@ static void fetch_next(const Fetching *f) {
 // Declares VAR_NEXT: the iteration of the last middle axis to prefetch; near the end, the current iteration.
 static void find_next(const Fetching *f, LoopNode *loop) {
   const Index *current = index_var(f->b, VAR_AXIS, loop->var.of);
-  const Index *distance = number(f, f->loop->ahead ? 1 : f->loop->iterations_ahead);
+  const Index *distance = tree_number(f->b, f->loop->ahead ? 1 : f->loop->iterations_ahead);
   const Index *next = index_of(f->b, loop->is_down ? INDEX_SUBTRACT : INDEX_ADD, current, distance);
   const Index *is_in_range = loop->is_down ? index_of(f->b, INDEX_AT_LEAST, current, distance)
                                            : index_of(f->b, INDEX_LESS, next, nelems(f, 1U << loop->var.of));
   tree_open(f->b, &loop->body);
-  set(f, (Var){VAR_NEXT, loop->var.of}, index_choose(f->b, is_in_range, next, current));
+  tree_set(f->b, (Var){VAR_NEXT, loop->var.of}, index_choose(f->b, is_in_range, next, current));
   tree_close(f->b);
 }
 
-// The place of prefetches in the body of a loop over vectors: with several rows, in the loop over rows; else after the
+// Where prefetches stand in the body of a loop over vectors: with several rows, in the loop over rows; else after the
 // loads that are the same for all rows. But fetch_run adds indices, which schedule_split_vectors computes once for a
 // group of vectors, so that these must precede all vectors.
 static LoopNode **find_row_part(const Fetching *f, LoopNode **body) {
@@ -189,6 +184,7 @@ static bool is_along_middle(const Loop *loop) { // prefetches are along the vect
   return loop->ahead || loop->iterations_ahead;
 }
 
+// Adds the prefetches to each loop over vectors.
 static void add_fetches(const Fetching *f, LoopNode **nodes) {
   for (LoopNode **at = nodes; *at; at = &(*at)->next) {
     LoopNode *n = *at;
@@ -213,24 +209,29 @@ static void add_fetches(const Fetching *f, LoopNode **nodes) {
   }
 }
 
-// Products: prefetches later columns of the factor of vectors, whose rows are pages apart in memory.
-static void fetch_columns(const Fetching *f, LoopNode *nodes) {
-  const Index *lane = index_var(f->b, VAR_LANE, 0), *later = index_of(f->b, INDEX_ADD, lane, number(f, f->loop->ahead));
+// Calls `add` for each loop over an axis, or over this one (-1: any), inner ones first.
+static void for_each_loop(const Fetching *f, LoopNode *nodes, int axis, void (*add)(const Fetching *, LoopNode *)) {
   for (LoopNode *n = nodes; n; n = n->next) {
-    fetch_columns(f, n->body);
-    fetch_columns(f, n->otherwise);
-    if (n->kind != NODE_FOR || n->var.kind != VAR_AXIS || (int)n->var.of != f->middle) continue;
-    tree_open(f->b, &n->body);
-    for (const LoopNode *let = *f->b->end; let; let = let->next) {
-      if (let->kind != NODE_LET || !let->is_vector || node_load(f->t, let) != LOAD_DENSE ||
-          !f->k->accesses[node_access(let)].value)
-        continue;
-      Address at = let->from;
-      at.index = index_replace(f->b, at.index, loop_var(VAR_LANE), later);
-      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = at});
-    }
-    tree_close(f->b);
+    for_each_loop(f, n->body, axis, add);
+    for_each_loop(f, n->otherwise, axis, add);
+    if (n->kind == NODE_FOR && n->var.kind == VAR_AXIS && (axis < 0 || (int)n->var.of == axis)) add(f, n);
   }
+}
+
+// Products: prefetches later columns of the factor of vectors, whose rows are pages apart in memory.
+static void fetch_columns(const Fetching *f, LoopNode *loop) {
+  const Index *lane = index_var(f->b, VAR_LANE, 0),
+              *later = index_of(f->b, INDEX_ADD, lane, tree_number(f->b, f->loop->ahead));
+  tree_open(f->b, &loop->body);
+  for (const LoopNode *let = *f->b->end; let; let = let->next) {
+    if (let->kind != NODE_LET || !let->is_vector || node_load(f->t, let) != LOAD_DENSE ||
+        !f->k->accesses[node_access(let)].value)
+      continue;
+    Address at = let->from;
+    at.index = index_replace(f->b, at.index, loop_var(VAR_LANE), later);
+    tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = at});
+  }
+  tree_close(f->b);
 }
 
 // Whether both axes step along the same window.
@@ -241,19 +242,19 @@ static bool share_window(const Kernel *k, AccessId id, int a, int b) {
   return false;
 }
 
-// The address at which the next index on the innermost free axis reads beyond this index's windows: at the last tap, in
-// the direction of the move, of the window that moves, and at the first tap of other windows.
+// The address at which the next index on the innermost batch axis reads beyond this index's windows: at the last tap,
+// in the direction of the move, of the window that moves, and at the first tap of other windows.
 static Address next_window(const Fetching *f, Address at, int outside) {
   const Loop *loop = f->loop;
-  const int place = loop->axes[loop->nfree - 1];
+  const int moved = loop->axes[loop->nbatch - 1];
   const int64_t *stride = f->k->accesses[at.of].stride;
   for (int i = loop->nouter + loop->ninner - 2; loop->axes[i] != outside; i--) {
     const int axis = loop->axes[i];
-    const bool is_last = share_window(f->k, at.of, axis, place) && (stride[axis] > 0) == (stride[place] > 0);
-    const Index *tap = number(f, is_last ? f->k->axes[axis].extent - 1 : 0);
+    const bool is_last = share_window(f->k, at.of, axis, moved) && (stride[axis] > 0) == (stride[moved] > 0);
+    const Index *tap = tree_number(f->b, is_last ? f->k->axes[axis].extent - 1 : 0);
     at.index = index_replace(f->b, at.index, (Var){VAR_AXIS, (uint32_t)axis}, tap);
   }
-  at.index = index_of(f->b, INDEX_ADD, at.index, number(f, loop->prefetch * stride[place]));
+  at.index = index_of(f->b, INDEX_ADD, at.index, tree_number(f->b, loop->prefetch * stride[moved]));
   return at;
 }
 
@@ -269,12 +270,8 @@ static void fetch_window(const Fetching *f, const LoopNode *nodes, int outside, 
   }
 }
 
-static void fetch_windows(const Fetching *f, LoopNode *nodes) {
-  for (LoopNode *n = nodes; n; n = n->next) {
-    fetch_windows(f, n->body);
-    fetch_windows(f, n->otherwise);
-    if (n->kind == NODE_FOR && n->var.kind == VAR_AXIS) fetch_window(f, n->body, (int)n->var.of, &n->body);
-  }
+static void fetch_windows(const Fetching *f, LoopNode *loop) {
+  fetch_window(f, loop->body, (int)loop->var.of, &loop->body);
 }
 
 static bool loads_scalars(const Fetching *f, const LoopNode *n, AccessId id) {
@@ -285,25 +282,20 @@ static bool loads_scalars(const Fetching *f, const LoopNode *n, AccessId id) {
   return is_any;
 }
 
-// Products with contiguous rows: prefetches a part of the next step's rows in each iteration of the middle axis, and so
-// all of them in all iterations.
-static void fetch_rows(const Fetching *f, LoopNode *nodes) {
-  const Index *rows = index_var(f->b, VAR_ROWS, 0), *middle = index_var(f->b, VAR_AXIS, (uint32_t)f->middle);
+// Products with contiguous rows: prefetches a part of the next micro-kernel's rows in each iteration of the middle
+// axis, and so all of them in all iterations.
+static void fetch_rows(const Fetching *f, LoopNode *loop) {
+  const Index *rows = index_var(f->b, VAR_ROWS, 0), *middle = index_var(f->b, VAR_AXIS, loop->var.of);
   const Index *next = index_of(f->b, INDEX_ADD, index_var(f->b, VAR_OUTER, 0), rows);
-  for (LoopNode *n = nodes; n; n = n->next) {
-    fetch_rows(f, n->body);
-    fetch_rows(f, n->otherwise);
-    if (n->kind != NODE_FOR || n->var.kind != VAR_AXIS || (int)n->var.of != f->middle) continue;
-    tree_open(f->b, &n->body);
-    for (AccessId id = 0; id < f->k->naccesses; id++) {
-      if (!loads_scalars(f, *f->b->end, id) || !loop_has_contiguous_rows(f->k, f->loop, id)) continue;
-      const Index *row = index_of(f->b, INDEX_MULTIPLY, next, nelems(f, 1U << n->var.of));
-      const Index *index = index_of(f->b, INDEX_ADD, row, index_of(f->b, INDEX_MULTIPLY, middle, rows));
-      index = index_of(f->b, INDEX_ADD, index, number(f, f->k->accesses[id].offset));
-      tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = {.buffer = BUFFER_TENSOR, .of = id, .index = index}});
-    }
-    tree_close(f->b);
+  tree_open(f->b, &loop->body);
+  for (AccessId id = 0; id < f->k->naccesses; id++) {
+    if (!loads_scalars(f, *f->b->end, id) || !loop_has_contiguous_rows(f->k, f->loop, id)) continue;
+    const Index *row = index_of(f->b, INDEX_MULTIPLY, next, nelems(f, 1U << loop->var.of));
+    const Index *index = index_of(f->b, INDEX_ADD, row, index_of(f->b, INDEX_MULTIPLY, middle, rows));
+    index = index_of(f->b, INDEX_ADD, index, tree_number(f->b, f->k->accesses[id].offset));
+    tree_add(f->b, (LoopNode){.kind = NODE_PREFETCH, .from = {.buffer = BUFFER_TENSOR, .of = id, .index = index}});
   }
+  tree_close(f->b);
 }
 
 void schedule_insert_prefetches(TreeBuilder *b, LoopTree *t) {
@@ -321,9 +313,9 @@ void schedule_insert_prefetches(TreeBuilder *b, LoopTree *t) {
   b->out_of_memory |= !f.loads || !f.is_loaded;
   if (b->out_of_memory) return;
   if (loop_has(loop, LOOP_COLUMNS)) {
-    if (loop->ahead) fetch_columns(&f, *step);
-    if (loop->prefetch) fetch_windows(&f, *step);
-    if (loop->fetches_rows) fetch_rows(&f, *step);
+    if (loop->ahead) for_each_loop(&f, *step, f.middle, fetch_columns);
+    if (loop->prefetch) for_each_loop(&f, *step, -1, fetch_windows);
+    if (loop->fetches_rows) for_each_loop(&f, *step, f.middle, fetch_rows);
     return;
   }
   find_loads(&f, *step);

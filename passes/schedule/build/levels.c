@@ -40,25 +40,25 @@ bool is_row_pointer(const NestBuilder *r, AccessId id) {
          varies_by_row(r, access_axes(r->k, a));
 }
 
-int place_of(const NestBuilder *r, AxisSet axes) {
-  int at = r->nest.nlevels;
-  while (at > r->nest.step && !(nest_level_axes(r->loop, &r->nest.levels[at - 1]) & axes)) at--;
-  return at;
+int depth_of(const NestBuilder *r, AxisSet axes) {
+  int depth = r->nest.nlevels;
+  while (depth > r->nest.inside && !(nest_level_axes(r->loop, &r->nest.levels[depth - 1]) & axes)) depth--;
+  return depth;
 }
 
-int root_place(const NestBuilder *r, const Root *root) {
+int root_depth(const NestBuilder *r, const Root *root) {
   AxisSet axes = root_axes(r->k, root);
   if (root->kind == ROOT_REDUCE_INNER)
     axes |= r->k->exprs[root->expr].reduced | r->k->exprs[root_operand(r->k, root)].axes;
-  return place_of(r, axes);
+  return depth_of(r, axes);
 }
 
-bool is_root_at(const NestBuilder *r, const Root *root, int at) {
-  return is_in_sweep(r, root, r->sweep) && root_place(r, root) == at;
+bool is_root_at(const NestBuilder *r, const Root *root, int depth) {
+  return is_in_sweep(r, root, r->sweep) && root_depth(r, root) == depth;
 }
 
-bool has_body(const NestBuilder *r, int at) {
-  return at == r->nest.nlevels || (at > r->nest.step && r->nest.levels[at - 1].role == ROLE_LANES);
+bool has_body(const NestBuilder *r, int depth) {
+  return depth == r->nest.nlevels || (depth > r->nest.inside && r->nest.levels[depth - 1].role == ROLE_LANES);
 }
 
 static Level level_of(const NestBuilder *r, AxisSet axes) {
@@ -84,23 +84,16 @@ bool is_row_sum(const NestBuilder *r, ExprId id) {
   return loop_finishes(r->loop, id, r->loop->nsweeps);
 }
 
-// The sweep that spills a vector; nsweeps: no sweep does.
-static int spilling_sweep(const NestBuilder *r, ExprId id) {
-  for (int i = 0; i < r->loop->nspills; i++)
-    if (r->loop->spills[i].expr == id) return r->loop->spills[i].sweep;
-  return r->loop->nsweeps;
-}
-
 bool is_reloaded(const NestBuilder *r, ExprId id) {
-  return r->sweep > spilling_sweep(r, id);
+  return r->sweep > loop_spilling_sweep(r->loop, id);
 }
 
 bool is_spilled(const NestBuilder *r, ExprId id) {
-  return r->sweep == spilling_sweep(r, id);
+  return r->sweep == loop_spilling_sweep(r->loop, id);
 }
 
-// The values that the current sweep loads or has: sums of sweeps up to this sweep (a section after a sweep uses its
-// sums), and vectors that earlier sweeps spilled.
+// The values that the current sweep loads or has: sums of sweeps up to this sweep (the hoisted code after a sweep uses
+// its sums), and vectors that earlier sweeps spilled.
 static Available available_values(const NestBuilder *r) {
   const bool is_one = r->sweep != ALL_SWEEPS;
   return (Available){
@@ -145,24 +138,17 @@ void need_sweep(NestBuilder *r, int sweep) {
   }
 }
 
-void need_all(NestBuilder *r) {
-  need_sweep(r, ALL_SWEEPS);
-}
-
-bool is_made(const NestBuilder *r, ExprId id) {
+bool is_emitted(const NestBuilder *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   return r->is_needed[id] && e->op != EXPR_CONSTANT && !is_row_sum(r, id);
 }
 
-void find_sections(NestBuilder *r) {
+void find_ready(NestBuilder *r) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
-    const Expr *e = &r->k->exprs[id];
-    int t = 0;
+    int *ready = &r->ready[id];
     for (int a = 0; a < 3; a++)
-      if (e->args[a] && r->section[e->args[a]] > t) t = r->section[e->args[a]];
-    for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
-      if (root->kind == ROOT_REDUCE_INNER && root->expr == id) t = root->sweep + 1;
-    }
-    r->section[id] = t;
+      if (r->ready[r->k->exprs[id].args[a]] > *ready) *ready = r->ready[r->k->exprs[id].args[a]];
+    for (const Root *root = r->loop->roots; root < roots_end(r); root++)
+      if (root->kind == ROOT_REDUCE_INNER && root->expr == id) *ready = root->sweep + 1;
   }
 }

@@ -27,10 +27,10 @@ typedef struct NestBuilder {
   const Loop *loop;
   uint32_t loop_index;
   const Wants *wants;
-  int *section;           // by ExprId: the first sweep before which the expression can be computed
+  int *ready;             // by ExprId: the first sweep before which the expression can be computed
   int sweep;              // the sweep that is_needed describes, or ALL_SWEEPS
-  bool *is_needed;        // by ExprId: for the sweep or section being built
-  bool is_tail;           // the step being built is the tail: rows in lanes, but fewer than LANES
+  bool *is_needed;        // by ExprId: for the sweep or hoisted code being built
+  bool is_tail;           // the micro-kernel being built is the tail: rows in lanes, but fewer than LANES
   bool is_partial_tested; // a test guards the nodes being built: the block has partial sums
   Nest nest;              // of the loop; while a sweep is built, with the sweep's segments
   Segments segments;      // of the sums of the sweep being built
@@ -40,32 +40,31 @@ typedef struct NestBuilder {
 
 const Root *roots_end(const NestBuilder *r); // after the loop's last root
 int vector_axis(const NestBuilder *r);
-bool has_rows(const NestBuilder *r);                    // a step computes several rows
+bool has_rows(const NestBuilder *r);                    // a micro-kernel computes several rows
 bool peels_rows(const NestBuilder *r);                  // the sweep being built stores rows from cache lines on
-bool varies_by_row(const NestBuilder *r, AxisSet axes); // a value over these axes differs between a step's rows
-AxisSet shared_axes(const NestBuilder *r);              // outer axes whose index is the same in all rows of a step
-bool is_of_row(const NestBuilder *r, AxisSet axes);     // and a step has several
-bool is_row_pointer(const NestBuilder *r, AccessId id); // each row of a step has its own pointer
+bool varies_by_row(const NestBuilder *r, AxisSet axes); // a value over these axes differs between a micro-kernel's rows
+AxisSet shared_axes(const NestBuilder *r);          // outer axes whose index is the same in all rows of a micro-kernel
+bool is_of_row(const NestBuilder *r, AxisSet axes); // and a micro-kernel has several
+bool is_row_pointer(const NestBuilder *r, AccessId id); // each row of a micro-kernel has its own pointer
 Level expr_level(const NestBuilder *r, ExprId id);
 Level root_level(const NestBuilder *r, const Root *root);
-// Places: a number of levels of the nest. What is at a place is inside of that many levels.
-int place_of(const NestBuilder *r, AxisSet axes); // just inside of the innermost level over these axes
-int root_place(const NestBuilder *r, const Root *root);
-bool is_root_at(const NestBuilder *r, const Root *root, int at); // and in the loops of the sweep being built
-bool has_body(const NestBuilder *r, int at);                     // what is at this place are vectors
-bool is_lanewise(const NestBuilder *r, ExprId id);               // its value is a vector
-bool is_row_sum(const NestBuilder *r, ExprId id);                // an inner reduction of the loop
-bool is_reloaded(const NestBuilder *r, ExprId id);               // an earlier sweep spilled it
-bool is_spilled(const NestBuilder *r, ExprId id);                // this sweep spills it
-bool is_array_sum(const NestBuilder *r, const Root *root);       // an outer reduction whose partial sums are an array
+// Depths: what is at depth n of the nest is inside of its first n levels.
+int depth_of(const NestBuilder *r, AxisSet axes); // just inside of the innermost level over these axes
+int root_depth(const NestBuilder *r, const Root *root);
+bool is_root_at(const NestBuilder *r, const Root *root, int depth); // and in the loops of the sweep being built
+bool has_body(const NestBuilder *r, int depth);                     // what is at this depth are vectors
+bool is_lanewise(const NestBuilder *r, ExprId id);                  // its value is a vector
+bool is_row_sum(const NestBuilder *r, ExprId id);                   // an inner reduction of the loop
+bool is_reloaded(const NestBuilder *r, ExprId id);                  // an earlier sweep spilled it
+bool is_spilled(const NestBuilder *r, ExprId id);                   // this sweep spills it
+bool is_array_sum(const NestBuilder *r, const Root *root); // an outer reduction whose partial sums are an array
 bool is_in_sweep(const NestBuilder *r, const Root *root, int sweep); // in the sweep's loops, not before or after them
 void need_expr(NestBuilder *r, ExprId id);
 void need_none(NestBuilder *r);
 void need_root(NestBuilder *r, const Root *root);
 void need_sweep(NestBuilder *r, int sweep);
-void need_all(NestBuilder *r);
-bool is_made(const NestBuilder *r, ExprId id); // needed, and computed by a NODE_LET
-void find_sections(NestBuilder *r);
+bool is_emitted(const NestBuilder *r, ExprId id); // needed, and computed by a NODE_LET
+void find_ready(NestBuilder *r);
 
 // addresses.c
 
@@ -99,7 +98,9 @@ const Index *partial_test(NestBuilder *r, AccessId id);      // that guards an u
 // values.c: nodes for values and stores.
 
 LoopNode *add(NestBuilder *r, LoopNode node);
+void set(NestBuilder *r, Var var, const Index *value);
 void open_body(NestBuilder *r, LoopNode *node);
+LoopNode *open_if(NestBuilder *r, const Index *test); // NULL: a scope
 void close_body(NestBuilder *r);
 // Adds a loop, and opens its body.
 LoopNode *open_for(NestBuilder *r, VarKind kind, const Index *from, const Index *to, const Index *step);
@@ -117,7 +118,7 @@ bool open_wanted(NestBuilder *r,
 
 bool has_vectors(const NestBuilder *r); // the inner axes have elements
 // Whether an expression of this level has a row pointer for its access: the access varies over the vector axis, or, in
-// a product, over a step's rows and middle axes.
+// a product, over a micro-kernel's rows and middle axes.
 bool has_row_pointer(const NestBuilder *r, Level level, AccessId access);
 // Calls f(r, access, is_written) for each access with a row pointer.
 void for_each_pointer(NestBuilder *r, void (*f)(NestBuilder *, AccessId, bool));
@@ -130,33 +131,35 @@ void copy_rows(NestBuilder *r, AccessId id, bool is_written); // declares the ar
 void store_rows(NestBuilder *r);                              // stores the sweep's results from copies
 void copy_into_panel(NestBuilder *r);                         // LOOP_ROW_COPY: all that the loop does
 
-// sums.c: sums over inner axes, in the sweep being built. `at`: those that begin and end at this place.
+// sums.c: sums over inner axes, in the sweep being built. Those that begin and end at this depth.
 
 bool has_lane_sums(const NestBuilder *r);      // the sweep adds vectors to sums
 Segments sweep_segments(const NestBuilder *r); // none: the sweep has no sums that are cut
-void begin_sums(NestBuilder *r, int at);
-void end_sums(NestBuilder *r, int at);
+void begin_sums(NestBuilder *r, int depth);
+void end_sums(NestBuilder *r, int depth);
 void begin_segments(NestBuilder *r); // of all sums of vectors
 void end_segments(NestBuilder *r);   // adds the sums of the segments to totals
 
 // body.c, build_nest.c
 
-void build_body(NestBuilder *r, int at);
+void build_body(NestBuilder *r, int depth);
 void build_sweep(NestBuilder *r, int sweep);
 
-// step_function.c, block.c
+// micro_kernel.c, block.c
 
-void build_step(NestBuilder *r, LoopNode **step);
+void build_micro_kernel(NestBuilder *r, LoopNode **nodes);
 void build_block(NestBuilder *r);
 
-// sections.c
+// hoisted.c
 
-// The outer axes that nodes use, and whose index is the same in a step's rows.
+// The outer axes that nodes use, and whose index is the same in a micro-kernel's rows.
 AxisSet mentioned_shared_axes(NestBuilder *r);
-// Computes the indices on these outer axes from the flattened outer index. by_row: in a loop over the step's rows.
+// Computes the indices on these outer axes from the flattened outer index. by_row: in a loop over the micro-kernel's
+// rows.
 void find_indices(NestBuilder *r, AxisSet axes, bool by_row);
-// In a loop over the step's rows: computes the indices, on the axes of rows, that the conditions of needed loads test.
+// In a loop over the micro-kernel's rows: computes the indices, on the axes of rows, that the conditions of needed
+// loads test.
 void find_bounded_indices(NestBuilder *r);
-void build_section(NestBuilder *r, int section);
+void build_hoisted(NestBuilder *r, int before);
 
 #endif

@@ -17,7 +17,7 @@ bool has_row_pointer(const NestBuilder *r, Level level, AccessId access) {
 
 void for_each_pointer(NestBuilder *r, void (*f)(NestBuilder *, AccessId, bool)) {
   if (!has_vectors(r)) return; // an inner axis has no elements: nothing is loaded or stored
-  need_all(r);
+  need_sweep(r, ALL_SWEEPS);
   bool *seen = ARENA_ARRAY(r->b.arena, bool, r->k->naccesses + 1);
   if (!seen) {
     r->b.out_of_memory = true;

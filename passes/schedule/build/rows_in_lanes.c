@@ -1,13 +1,13 @@
 // Copies of rows, and sums of lanes, for rows in lanes: a vector holds one element of each of LANES rows, so that sums
 // over a row need no reduction over lanes.
 //
-//   for o in the block by LANES                     step: lane l computes row o + l
+//   for o in the block by LANES                     a micro-kernel: lane l computes row o + l
 //     rows_x = x[o .. o + LANES][:], transposed     NODE_MOVE; of each column if columns are dense
 //     for each sweep
 //       for each element i of a row
 //         vector x = rows_x[i]; compute; acc += x; rows_y[i] = y
 //       y[o .. o + LANES][:] = rows_y, transposed   NODE_MOVE
-//   if o < end: tail step                           fewer than LANES rows: strided loads, no copies
+//   if o < end: tail micro-kernel                   fewer than LANES rows: strided loads, no copies
 //
 // A loop that only copies rows into panels has a single NODE_MOVE, for rows of any length.
 #include "passes/schedule/build/nest_builder.h"

@@ -1,7 +1,7 @@
 // Splits loops over middle axes into parts before, in and behind the interior: the indices at which all bounds of the
 // body's loads that depend on the loop's variable hold. The compiler then removes the conditions from the loop over the
-// interior. Only if the rows of each step are all indices of the axes cut into blocks, so that the rows' indices in the
-// conditions are constants.
+// interior. Only if the rows of each micro-kernel are all indices of the axes cut into blocks, so that the rows'
+// indices in the conditions are constants.
 //
 //   for ky in 0..1: body
 //   for ky in 1..6: body        the interior

@@ -20,8 +20,9 @@ static bool is_sum(const Address *a) {
   return a->buffer == BUFFER_SUM || a->buffer == BUFFER_TOTAL;
 }
 
-// Edits a node copied into a group of `count` vectors. If the loop over vectors encloses loops over sums, a sum gets an
-// accumulator for each vector of the group, and an update adds to its vector's; else all add to the same.
+// Edits a node copied into a group of `count` vectors (an edit of tree_add_copy). If each lane has a sum of its own,
+// the group has an accumulator for each vector, beside those for each row, and an update adds to its vector's; else all
+// vectors of the group are parts of the same sum.
 static bool use_own_accumulator(LoopNode *n, const LoopTree *t, int count) {
   if (node_combines(t, n) || !loop_sums_in_lanes(t->loop)) return true;
   Address *const sums[] = {&n->to, &n->from};
@@ -40,16 +41,12 @@ static bool use_held(LoopNode *n, const LoopTree *t, int count) {
 // Edits a node copied into the peeled elements or the tail: it has fewer lanes. Prefetches are dropped unless there are
 // no whole vectors (is_alone).
 static bool use_fewer_lanes(LoopNode *n, const LoopTree *t, int is_alone) {
-  const bool is_made = n->kind == NODE_LET || n->kind == NODE_UPDATE || n->kind == NODE_STORE ||
-                       (n->kind == NODE_BUFFER && n->to.buffer == BUFFER_HELD);
+  const bool is_computed = n->kind == NODE_LET || n->kind == NODE_UPDATE || n->kind == NODE_STORE ||
+                           (n->kind == NODE_BUFFER && n->to.buffer == BUFFER_HELD);
   const bool is_in_registers = is_sum(&n->from) || (n->kind == NODE_UPDATE && n->to.buffer == BUFFER_HELD);
-  n->has_fewer_lanes = is_made && n->is_vector && !is_in_registers && buffer_info[n->to.buffer].space != SPACE_STACK &&
-                       !node_uses_all_lanes(t, n);
+  n->has_fewer_lanes = is_computed && n->is_vector && !is_in_registers &&
+                       buffer_info[n->to.buffer].space != SPACE_STACK && !node_uses_all_lanes(t, n);
   return is_alone || !is_of_prefetch(n);
-}
-
-static const Index *number(TreeBuilder *b, int64_t n) {
-  return index_number(b, n, 0);
 }
 
 static void open(TreeBuilder *b, LoopNode node) {
@@ -57,7 +54,8 @@ static void open(TreeBuilder *b, LoopNode node) {
 }
 
 static LoopNode whole_steps(TreeBuilder *b, const LoopNode *loop, int64_t step) {
-  return (LoopNode){.kind = NODE_FOR, .var = loop->var, .end = loop->end, .step = number(b, step), .is_counter = true};
+  return (LoopNode){
+      .kind = NODE_FOR, .var = loop->var, .end = loop->end, .step = tree_number(b, step), .is_counter = true};
 }
 
 static const LoopNode *find_store(const LoopNode *nodes, AccessId access) {
@@ -144,9 +142,9 @@ static const LoopNode *find_end_of_prefetches(const LoopTree *t, const LoopNode 
 static void open_vectors(TreeBuilder *b, int count) {
   open(b, (LoopNode){.kind = NODE_FOR,
                      .var = loop_var(VAR_VECTOR),
-                     .value = number(b, 0),
-                     .end = number(b, count),
-                     .step = number(b, 1),
+                     .value = tree_number(b, 0),
+                     .end = tree_number(b, count),
+                     .step = tree_number(b, 1),
                      .is_unrolled = true});
 }
 
@@ -158,7 +156,7 @@ static void open_vectors(TreeBuilder *b, int count) {
 // it get their own loop.
 static const LoopNode *add_vectors_of_group(TreeBuilder *b, const LoopTree *t, const LoopNode *n, int count) {
   const Index *lane = index_var(b, VAR_LANE, 0), *vector = index_var(b, VAR_VECTOR, 0);
-  const Index *value = index_of(b, INDEX_ADD, lane, index_of(b, INDEX_MULTIPLY, vector, number(b, LANES)));
+  const Index *value = index_of(b, INDEX_ADD, lane, index_of(b, INDEX_MULTIPLY, vector, tree_number(b, LANES)));
   const Index *vector_lane = index_var(b, VAR_VECTOR_LANE, 0);
   const LoopNode *sums = find_rows_of_sums(t, n), *rows = count <= FEW_VECTORS ? sums : NULL;
   const LoopNode *own = rows ? rows->body : NULL;
@@ -175,7 +173,7 @@ static const LoopNode *add_vectors_of_group(TreeBuilder *b, const LoopTree *t, c
     for (; own && is_shared(t, own) && own->kind != NODE_BUFFER; own = own->next) tree_add(b, alone(own));
   }
   open_vectors(b, count);
-  if (has_lane) tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = loop_var(VAR_VECTOR_LANE), .value = value});
+  if (has_lane) tree_set(b, loop_var(VAR_VECTOR_LANE), value);
   for (; n && n != end && is_per_vector(t, n) && n != rows && vector_lane; n = n->next) {
     const LoopNode only = alone(n);
     tree_add_copy(b, &only, loop_var(VAR_LANE), vector_lane,
@@ -237,9 +235,7 @@ static int64_t add_groups_of(TreeBuilder *b, const LoopTree *t, const LoopNode *
 static void add_tail(TreeBuilder *b, const LoopTree *t, const LoopNode *loop) {
   const Index *lane = index_var(b, VAR_LANE, 0);
   open(b, (LoopNode){.kind = NODE_IF, .test = index_of(b, INDEX_LESS, lane, loop->end)});
-  tree_add(b, (LoopNode){.kind = NODE_INDEX,
-                         .var = loop_var(VAR_LANES),
-                         .value = index_of(b, INDEX_SUBTRACT, loop->end, lane)});
+  tree_set(b, loop_var(VAR_LANES), index_of(b, INDEX_SUBTRACT, loop->end, lane));
   tree_add_copy(b, loop->body, loop->var, lane, use_fewer_lanes, t, !may_have(count_elements(loop), LANES));
   tree_close(b);
 }

@@ -1,5 +1,5 @@
-// Streams stores, which then bypass the caches: computes a flag at the beginning of a step (is the tensor aligned and
-// large?), makes two versions of each store that depend on it, and ends the block with a fence.
+// Streams stores, which then bypass the caches: computes a flag at the beginning of a micro-kernel (is the tensor
+// aligned and large?), makes two versions of each store that depend on it, and ends the block with a fence.
 #include "passes/schedule/build/tree_passes.h"
 
 // Without peeling, all rows begin at cache lines if the tensor does, so that the flag tests the tensor's address.
@@ -14,7 +14,7 @@ static void add_flag(TreeBuilder *b, const Kernel *k, const Loop *loop, const Ro
     const Index *nelems = index_number(b, axes_nelems(k, axes), axes_monomial(k, axes));
     value = index_of(b, INDEX_BOTH, value, index_of(b, INDEX_EXCEEDS, nelems, index_number(b, root->stream_nelems, 0)));
   }
-  tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = {VAR_STREAMED, root->access}, .value = value});
+  tree_set(b, (Var){VAR_STREAMED, root->access}, value);
 }
 
 // Whether the node stores whole vectors of the access.
@@ -24,6 +24,7 @@ static bool is_whole_store(const LoopNode *n, AccessId access) {
   return is_whole && n->to.of == access && buffer_info[n->to.buffer].space == SPACE_TENSOR;
 }
 
+// Replaces each store of whole vectors of the access by a choice: streamed or not.
 static void stream(TreeBuilder *b, LoopNode **nodes, AccessId access) {
   for (LoopNode **at = nodes; *at; at = &(*at)->next) {
     if (!is_whole_store(*at, access)) {

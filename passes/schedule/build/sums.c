@@ -3,15 +3,16 @@
 #include "passes/schedule/build/nest_builder.h"
 
 // The number of levels inside of which the sum begins and ends.
-static int sum_place(const NestBuilder *r, ExprId id) {
-  int at = r->nest.step;
-  while (at < r->nest.nlevels && !(nest_level_axes(r->loop, &r->nest.levels[at]) & r->k->exprs[id].reduced)) at++;
-  return at;
+static int sum_depth(const NestBuilder *r, ExprId id) {
+  int depth = r->nest.inside;
+  while (depth < r->nest.nlevels && !(nest_level_axes(r->loop, &r->nest.levels[depth]) & r->k->exprs[id].reduced))
+    depth++;
+  return depth;
 }
 
 // A sum of scalars, which are computed outside of the level of lanes.
 static bool is_scalar_sum(const NestBuilder *r, const Root *root) {
-  return !has_body(r, root_place(r, root));
+  return !has_body(r, root_depth(r, root));
 }
 
 // A sum over inner axes that the sweep adds vectors to.
@@ -48,14 +49,14 @@ static void begin_accumulator(NestBuilder *r, ExprId id) {
                     .count = elements ? elements : r->loop->rows});
 }
 
-// A sum over inner axes that begins and ends at this place.
-static bool is_sum_at(const NestBuilder *r, const Root *root, int at) {
-  return root->kind == ROOT_REDUCE_INNER && root->sweep == r->sweep && sum_place(r, root->expr) == at;
+// A sum over inner axes that begins and ends at this depth.
+static bool is_sum_at(const NestBuilder *r, const Root *root, int depth) {
+  return root->kind == ROOT_REDUCE_INNER && root->sweep == r->sweep && sum_depth(r, root->expr) == depth;
 }
 
-void begin_sums(NestBuilder *r, int at) {
+void begin_sums(NestBuilder *r, int depth) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
-    if (!is_sum_at(r, root, at)) continue;
+    if (!is_sum_at(r, root, depth)) continue;
     else if (is_scalar_sum(r, root)) begin_total(r, root->expr, 1, false);
     else if (sum_order_has_segments(root->order))
       begin_total(r, root->expr, r->loop->rows, has_own_lanes(r, root->expr));
@@ -88,9 +89,9 @@ static void end_sum(NestBuilder *r, const Root *root) {
                     .is_vector = level == LEVEL_VECTOR || loop_has(r->loop, LOOP_ROW_LANES)});
 }
 
-void end_sums(NestBuilder *r, int at) {
+void end_sums(NestBuilder *r, int depth) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
-    if (!is_sum_at(r, root, at)) continue;
+    if (!is_sum_at(r, root, depth)) continue;
     else if (is_scalar_sum(r, root))
       add(r, (LoopNode){.kind = NODE_LET, .from = {.buffer = BUFFER_TOTAL, .of = root->expr}, .expr = root->expr});
     else end_sum(r, root);

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+// Finds the variable that holds each expression: a number, a scalar, one for each row, or a vector.
 static void find_forms(NestBuilder *r) {
   int nlong = 0;
   memset(r->is_needed, 0, r->k->nexprs * sizeof *r->is_needed);
@@ -32,7 +33,7 @@ static const struct TreePass {
   void (*run)(TreeBuilder *b, LoopTree *t);
 } tree_passes[] = {
     {"prefetching", schedule_insert_prefetches},  {"splitting vectors", schedule_split_vectors},
-    {"leaving registers", schedule_leave_totals}, {"gathering rows", schedule_gather_rows},
+    {"leaving registers", schedule_add_barriers}, {"gathering rows", schedule_gather_rows},
     {"streaming", schedule_stream_stores},        {"splitting interiors", schedule_split_interiors},
 };
 
@@ -60,9 +61,9 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
                    .loop = &s->loops[loop],
                    .loop_index = loop,
                    .wants = wants ? wants : &none,
-                   .section = ARENA_ARRAY(arena, int, k->nexprs),
+                   .ready = ARENA_ARRAY(arena, int, k->nexprs),
                    .is_needed = ARENA_ARRAY(arena, bool, k->nexprs)};
-  if (!r.t || !r.section || !r.is_needed) return NULL;
+  if (!r.t || !r.ready || !r.is_needed) return NULL;
   *r.t = (LoopTree){.schedule = s,
                     .k = k,
                     .loop = r.loop,
@@ -71,11 +72,11 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
   if (!r.t->form || !r.t->is_made) return NULL;
   r.segments = loop_segments(r.loop);
   r.nest = loop_nest(k, r.loop, &r.segments);
-  find_sections(&r);
+  find_ready(&r);
   find_forms(&r);
-  if (!kernel_is_scatter(k)) build_step(&r, &r.t->step);
+  if (!kernel_is_scatter(k)) build_micro_kernel(&r, &r.t->step);
   r.is_tail = loop_has(r.loop, LOOP_ROW_LANES);
-  if (r.is_tail) build_step(&r, &r.t->tail_step);
+  if (r.is_tail) build_micro_kernel(&r, &r.t->tail_step);
   r.is_tail = false;
   build_block(&r);
   run_passes(&r);

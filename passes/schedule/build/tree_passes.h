@@ -4,6 +4,14 @@
 
 #include "ir/loops/loops.h"
 
+static inline const Index *tree_number(TreeBuilder *b, int64_t n) {
+  return index_number(b, n, 0);
+}
+
+static inline void tree_set(TreeBuilder *b, Var var, const Index *value) {
+  tree_add(b, (LoopNode){.kind = NODE_INDEX, .var = var, .value = value});
+}
+
 // Adds prefetches of elements that later iterations load. Before schedule_split_vectors.
 void schedule_insert_prefetches(TreeBuilder *b, LoopTree *t);
 
@@ -19,9 +27,9 @@ void schedule_split_vectors(TreeBuilder *b, LoopTree *t);
 // The passes below come after schedule_split_vectors.
 
 // Has totals leave the registers where a product's runs begin, if groups have many vectors.
-void schedule_leave_totals(TreeBuilder *b, LoopTree *t);
+void schedule_add_barriers(TreeBuilder *b, LoopTree *t);
 
-// Loads and stores whole vectors of all rows of a step at once where the rows are adjacent in memory.
+// Loads and stores whole vectors of all rows of a micro-kernel at once where the rows are adjacent in memory.
 void schedule_gather_rows(TreeBuilder *b, LoopTree *t);
 
 // Makes stores of whole vectors bypass the caches where the loop's roots say so.

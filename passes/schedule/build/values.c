@@ -9,6 +9,16 @@ void open_body(NestBuilder *r, LoopNode *node) {
   tree_open(&r->b, &node->body);
 }
 
+void set(NestBuilder *r, Var var, const Index *value) {
+  add(r, (LoopNode){.kind = NODE_INDEX, .var = var, .value = value});
+}
+
+LoopNode *open_if(NestBuilder *r, const Index *test) {
+  LoopNode *node = add(r, (LoopNode){.kind = NODE_IF, .test = test});
+  open_body(r, node);
+  return node;
+}
+
 void close_body(NestBuilder *r) {
   tree_close(&r->b);
 }
@@ -45,15 +55,15 @@ static bool is_of_panel(const NestBuilder *r, const Access *a) {
   return a->panel_axis && a->panel_axis == loop_lane_axis(r->loop) + 1;
 }
 
-// The stride, along an axis, of the partial sums that EXPR_COMBINE reads: an array [free axes, block, inner axes], as
-// the blocks of each index on the free axes are adjacent. NULL: the partial sums do not vary over the axis.
+// The stride, along an axis, of the partial sums that EXPR_COMBINE reads: an array [batch axes, block, inner axes], as
+// the blocks of each index on the batch axes are adjacent. NULL: the partial sums do not vary over the axis.
 static const Index *partial_stride(NestBuilder *r, const Expr *e, int axis) {
   const Kernel *k = r->k;
   const Loop *maker = &r->schedule->loops[e->loop];
   const Access *a = &k->accesses[e->access];
   const AxisSet own = access_axes(k, a);
-  AxisSet below = 0; // free axes inside of this one
-  int at = maker->nfree;
+  AxisSet below = 0; // batch axes inside of this one
+  int at = maker->nbatch;
   while (at-- > 0 && maker->axes[at] != axis) below |= 1U << maker->axes[at];
   if (at < 0) return a->stride[axis] ? stride_of(r, a, axis) : NULL;
   if (!(e->axes >> axis & 1)) return NULL;            // its blocks are combined
@@ -85,6 +95,7 @@ static const Index *count_combined(NestBuilder *r, const Expr *e) {
   return loop_has_open_cut_blocks(r->k, maker) ? times(r, count, ncut_blocks(r, e->loop)) : count;
 }
 
+// Adds up the partial sums of a loop's blocks, in the order of the blocks.
 static void make_combine(NestBuilder *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   const bool is_vector = expr_level(r, id) == LEVEL_VECTOR;
@@ -130,6 +141,7 @@ static Address copied_address(NestBuilder *r, AccessId id) {
   return (Address){.buffer = BUFFER_COPY, .of = id, .index = times(r, lane_index(r), number(r, LANES))};
 }
 
+// Adds the node that loads or computes a vector.
 static void compute_vector(NestBuilder *r, ExprId id) {
   const Expr *e = &r->k->exprs[id];
   LoopNode node = {.kind = NODE_LET, .expr = id, .is_vector = true, .has_fewer_lanes = r->is_tail};
@@ -165,12 +177,12 @@ void make_vector(NestBuilder *r, ExprId id) {
 // Stores
 
 void declare_wanted(NestBuilder *r, AccessId id) {
-  if (is_optional(r, id)) add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_WANTED, id}, .value = exists(r, id)});
+  if (is_optional(r, id)) set(r, (Var){VAR_WANTED, id}, exists(r, id));
 }
 
 bool open_wanted(NestBuilder *r, AccessId id) {
   if (!is_optional(r, id)) return false;
-  open_body(r, add(r, (LoopNode){.kind = NODE_IF, .test = var(r, VAR_WANTED, id)}));
+  open_if(r, var(r, VAR_WANTED, id));
   return true;
 }
 

@@ -200,7 +200,7 @@ static bool choose_axes(Scheduling *s) {
     s->strategy = OF_COLUMNS;
     s->inner = columns;
     s->outer = all & ~columns;
-    s->free_axes = s->outer & ~vector;
+    s->batch_axes = s->outer & ~vector;
     return true;
   }
   if (schedule_number(s->overrides, SCHEDULE_MIDDLE, true) && has_middle_sums(s, &columns, depends)) {
@@ -222,7 +222,7 @@ static bool choose_axes(Scheduling *s) {
   }
   if (has_few_long_sums(s)) {
     s->inner = vector;
-    s->outer = s->free_axes = all_axes(k) & ~vector;
+    s->outer = s->batch_axes = all_axes(k) & ~vector;
     s->strategy = TILED;
     return true;
   }
@@ -231,7 +231,7 @@ static bool choose_axes(Scheduling *s) {
   if (p.sum && k->exprs[p.sum].reduced == s->inner && has_windows(k)) {
     s->strategy = DEPTHWISE_ROWS;
     s->product = p;
-    s->free_axes = s->outer & ~schedule_row_axes(k, &p);
+    s->batch_axes = s->outer & ~schedule_row_axes(k, &p);
   }
   return true;
 }
@@ -250,10 +250,10 @@ static bool check_reductions(Scheduling *s) {
     if (removed && removed != (e->reduced & s->outer)) return false;
     removed = e->reduced & s->outer;
   }
-  if (removed) s->free_axes = s->outer & ~removed;
+  if (removed) s->batch_axes = s->outer & ~removed;
   for (ExprId i = 1; i < k->nexprs; i++) {
     const Expr *e = &k->exprs[i];
-    if (expr_is_reduction(e) && !is_inner_reduction(s, e) && (s->free_axes & ~e->axes)) return false;
+    if (expr_is_reduction(e) && !is_inner_reduction(s, e) && (s->batch_axes & ~e->axes)) return false;
   }
   return true;
 }
@@ -271,7 +271,7 @@ static void choose_scatter_axes(Scheduling *s, const Scatter *scatter) {
   s->vector_axis = scatter->columns;
   s->inner = 1U << scatter->summed | 1U << scatter->columns;
   s->outer = all_axes(s->k) & ~s->inner;
-  s->free_axes = s->outer & ~(1U << scatter->rows);
+  s->batch_axes = s->outer & ~(1U << scatter->rows);
 }
 
 // Whether all sums are over rows, so few that they are few blocks, and their results are vectors of columns.
@@ -311,7 +311,7 @@ bool schedule_choose_axes(Scheduling *s) {
   const bool has_elements = axes_nelems(s->k, all_axes(s->k)) > 0; // else factors would be copied for nothing
   if (has_elements && schedule_number(s->overrides, SCHEDULE_MIDDLE, true)) product = schedule_find_product(s->k);
   schedule_cut_long_sum(s, &product);
-  if (product.rows) product.cut = (SumCut){0}; // results that are sums of blocks are no rows of a step
+  if (product.rows) product.cut = (SumCut){0}; // results that are sums of blocks are no rows of a micro-kernel
   if (product.sum && (s->vector_axis == BEST_AXIS || s->vector_axis == product.vector_axis)) {
     s->product = product;
     s->vector_axis = product.vector_axis;

@@ -1,11 +1,11 @@
 // Finds sums of products whose factors both vary over the vector axis, and one of which does not vary over all rows:
-// weight gradients of depthwise convolutions. All taps of a window, or of one axis of the window, are rows of a step,
-// which loads the factor that lacks the rows once for all of them. If vectors lie along channels, the axis of channels
-// is split, so that the data that a part reads stays in the L2 cache for all rows.
+// weight gradients of depthwise convolutions. All taps of a window, or of one axis of the window, are rows of a
+// micro-kernel, which loads the factor that lacks the rows once for all of them. If vectors lie along channels, the
+// axis of channels is split, so that the data that a part reads stays in the L2 cache for all rows.
 #include "passes/schedule/order/scheduling.h"
 
-// Whether a scalar that is computed, not loaded, varies over rows and over summed axes: a step computes such scalars
-// for one row only. Example: the index that a prologue compares with a bound.
+// Whether a scalar that is computed, not loaded, varies over rows and over summed axes: a micro-kernel computes such
+// scalars for one row only. Example: the index that a prologue compares with a bound.
 static bool computes_scalars(const Kernel *k, const Product *p, AxisSet rows) {
   for (ExprId i = 1; i < p->sum; i++) {
     const Expr *e = &k->exprs[i];

@@ -1,5 +1,5 @@
-// What the choice of axes means: which reductions end inside an outer iteration, which stores go to side loops, and the
-// axes of a product's loops.
+// What the choice of axes means: which reductions end inside an outer iteration, which stores go to producer loops, and
+// the axes of a product's loops.
 #include "passes/schedule/order/scheduling.h"
 
 #include <assert.h>
@@ -21,7 +21,8 @@ bool is_within_tensor(const Kernel *k, AxisSet axes) {
   return false;
 }
 
-// The axes whose indices may be the rows of a step: the innermost axes, up to taps_in_step indices together; 0: none.
+// The axes whose indices may be the rows of a micro-kernel: the innermost axes, up to taps_in_step indices together; 0:
+// none.
 AxisSet schedule_row_axes(const Kernel *k, const Product *p) {
   const AxisSet rows = k->exprs[p->sum].axes & ~k->exprs[p->vector].axes;
   AxisSet found = 0;
@@ -42,14 +43,9 @@ void schedule_set_product_axes(Scheduling *s) {
   s->vector_axis = p->vector_axis;
   s->inner = k->exprs[p->sum].reduced | 1U << s->vector_axis;
   s->outer = all_axes(k) & ~s->inner;
-  s->free_axes = s->outer & (p->is_depthwise ? ~schedule_row_axes(k, p)
-                             : p->rows       ? ~p->rows
-                                             : k->exprs[p->vector].axes);
-}
-
-void schedule_leave_product(Scheduling *s) {
-  s->strategy = ALONG_ROWS;
-  s->inner = 1U << s->vector_axis;
+  s->batch_axes = s->outer & (p->is_depthwise ? ~schedule_row_axes(k, p)
+                              : p->rows       ? ~p->rows
+                                              : k->exprs[p->vector].axes);
 }
 
 // Of an axis that is split, the part inside of blocks keeps the axis's meaning.
@@ -92,7 +88,7 @@ AxisSet store_axes(const Kernel *k, const Store *store) {
   return root_axes(k, &(Root){.kind = ROOT_STORE, .expr = store->value, .access = store->access});
 }
 
-bool is_side_store(const Scheduling *s, const Store *store) {
+bool is_produced_store(const Scheduling *s, const Store *store) {
   const AxisSet axes = store_axes(s->k, store), inner = axes & s->inner;
   const bool is_along_all =
       !(s->outer & ~axes) && (!inner || inner == axes_of_vectors(s) || s->plan[store->value].is_after_nested);

@@ -18,26 +18,26 @@ static int64_t block_length(const Scheduling *s, bool rows_in_lanes) {
 
 // The rows that a block adds to its partial sums: few, so that there are blocks for many threads, but so many that
 // arrays of partial sums are much smaller than the data, and adding them up takes at most a fiftieth of the time.
-// Chains of f32 additions must be short. Numbers for each index on free axes, such as channels, are few rows each, and
+// Chains of f32 additions must be short. Numbers for each index on batch axes, such as channels, are few rows each, and
 // may have shorter blocks; other numbers have the blocks of arrays, beside which they may be. Only the number of rows
 // decides.
-static Cut cut_rows(const Costs *c, bool has_arrays, AxisSet free_axes) {
-  return (Cut){has_arrays || !free_axes ? c->block_operands : c->block_numbers, c->blocks,
+static Cut cut_rows(const Costs *c, bool has_arrays, AxisSet batch_axes) {
+  return (Cut){has_arrays || !batch_axes ? c->block_operands : c->block_numbers, c->blocks,
                has_arrays ? LONGEST_CHAIN : 0};
 }
 
-// The largest number of blocks for each index on the free axes (0: any), so that partial sums stay much smaller than
-// the tensors. If some tensor varies over all axes that are cut, free or of the result, each block reads much more than
-// it stores, and any number of blocks will do. Otherwise a block may store more than it reads: the sum of a[i, j] *
-// b[j, k] over j has i * k partial sums in each block. Depends on axes, not on extents, so that open extents get the
-// same bits.
+// The largest number of blocks for each index on the batch axes (0: any), so that partial sums stay much smaller than
+// the tensors. If some tensor varies over all axes that are cut, of the batch or of the result, each block reads much
+// more than it stores, and any number of blocks will do. Otherwise a block may store more than it reads: the sum of
+// a[i, j] * b[j, k] over j has i * k partial sums in each block. Depends on axes, not on extents, so that open extents
+// get the same bits.
 static int64_t most_blocks(const Scheduling *s, const Loop *loop) {
   const Costs *c = s->k->costs;
   int64_t most = 0;
   if (s->strategy == TILED || s->overrides->key[SCHEDULE_BLOCK].is_set) return 0;
   for (size_t i = 0; i < loop->nroots && most != c->cut_blocks_of_arrays; i++) {
     if (loop->roots[i].kind != ROOT_REDUCE_OUTER) continue;
-    const AxisSet result = s->free_axes | access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
+    const AxisSet result = s->batch_axes | access_axes(s->k, &s->k->accesses[loop->roots[i].access]);
     if (!is_within_tensor(s->k, s->cut | result)) most = result ? c->cut_blocks_of_arrays : c->cut_blocks_of_numbers;
   }
   return most;
@@ -57,7 +57,7 @@ static bool has_short_runs(const Scheduling *s) {
   return is_any;
 }
 
-// Whether some scalar varies over middle axes and rows: then a step cannot compute several rows.
+// Whether some scalar varies over middle axes and rows: then a micro-kernel cannot compute several rows.
 static bool has_middle_scalars(const Scheduling *s, const Loop *loop) {
   const AxisSet middle = s->inner & ~(1U << last_axis(s));
   for (ExprId i = 1; loop->ninner > 1 && i < s->k->nexprs; i++) {
@@ -81,7 +81,7 @@ static bool has_bounds(Kernel *k, const Loop *loop) {
 // The rows of a scatter's block. Each block goes over all indices, so that few blocks are better.
 static int64_t scatter_block(const Scheduling *s) {
   const Costs *c = s->k->costs;
-  const int64_t rows = axes_nelems(s->k, s->outer & ~s->free_axes), width = s->k->axes[s->vector_axis].extent;
+  const int64_t rows = axes_nelems(s->k, s->outer & ~s->batch_axes), width = s->k->axes[s->vector_axis].extent;
   const int64_t least = clamp(rows / c->scatter_blocks, 1, INT64_MAX);
   return clamp(c->scatter_block / clamp(width, 1, c->scatter_block), least, INT64_MAX);
 }
@@ -99,7 +99,7 @@ static bool choose_cut(const Scheduling *s, Loop *loop) {
                            : schedule_number(s->overrides, SCHEDULE_TILE, c->tile);
   } else if (loop_has_roots(loop, ROOT_REDUCE_OUTER) && !s->overrides->key[SCHEDULE_BLOCK].is_set) {
     const int64_t most = most_blocks(s, loop);
-    loop->cut = cut_rows(c, loop_has_partial_arrays(s->k, loop), s->free_axes);
+    loop->cut = cut_rows(c, loop_has_partial_arrays(s->k, loop), s->batch_axes);
     if (most) loop->cut.most = most, loop->cut.longest = 0;
     is_long = most && loop_has_partial_arrays(s->k, loop);
     if (!axes_monomial(s->k, loop_cut_axes(loop))) loop->cut = (Cut){.length = loop_block_length(s->k, loop)};
@@ -110,7 +110,7 @@ static bool choose_cut(const Scheduling *s, Loop *loop) {
   return is_long;
 }
 
-// Whether a step may have several rows.
+// Whether a micro-kernel may have several rows.
 static bool may_share_rows(const Scheduling *s, const Loop *loop) {
   if (loop_has(loop, LOOP_ROW_LANES) || loop_sums_in_lanes(loop) || s->strategy == NESTED || loop_is_tiled(loop))
     return false;

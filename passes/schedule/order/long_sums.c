@@ -9,8 +9,8 @@
 //     store f(sum of sums_of_blocks[block, row, vector])
 //
 // Shorter sums are stored, too, before other tensors are combined with them, if the tensors are many, as in an
-// optimizer: a product's steps would read small parts of many rows of each tensor, which takes longer than to store and
-// load the sums.
+// optimizer: a product's micro-kernels would read small parts of many rows of each tensor, which takes longer than to
+// store and load the sums.
 #include "passes/schedule/order/scheduling.h"
 
 static int64_t count_products(const Kernel *k, const Product *p) {
@@ -172,17 +172,17 @@ bool schedule_make_loops(Scheduling *s) {
   Product *p = &s->product;
   const ExprId sums = p->sum;
   const char *label = k->exprs[sums].label;
-  AccessId stored;
-  if (!schedule_add_stored(s, sums, label ? label : "sums", &stored)) return false;
-  if (!order_part(s, &(Store){stored, sums}, 1)) return false;
+  AccessId materialised;
+  if (!schedule_materialise(s, sums, label ? label : "sums", &materialised)) return false;
+  if (!order_part(s, &(Store){materialised, sums}, 1)) return false;
   *p = (Product){0};
   s->inner = s->blocks | 1U << s->vector_axis;
   s->outer &= ~s->blocks;
-  s->free_axes = 0;
+  s->batch_axes = 0;
   s->strategy = s->blocks ? OF_CHAINS : s->outer ? ALONG_ROWS : TILED;
   const size_t noriginals = k->nexprs, first = s->schedule->nsums;
   const ExprId *now;
-  Store *stores = replace_expr(k, sums, expr_load(k, stored), &now);
+  Store *stores = replace_expr(k, sums, expr_load(k, materialised), &now);
   if (!stores || !order_part(s, stores, k->nstores)) return false;
   for (size_t i = first; i < s->schedule->nsums; i++) // the sums as the kernel's own stores use them
     for (ExprId e = 1; e < noriginals; e++)

@@ -1,16 +1,15 @@
-// Turns a kernel's expressions into loops: for each phase its side loops, then its main loop.
+// Turns a kernel's expressions into loops: for each phase its producer loops, then its main loop.
 //
-// Side loops compute values that vary over few axes and store them in temporaries ("kept values"), which main loops
-// load. A main loop stores the partial sums of its blocks for each outer reduction, and loops of later phases combine
-// the partial sums.
+// Producer loops compute values that vary over few axes and store them in temporaries ("materialised values"), which
+// main loops load. A main loop stores the partial sums of its blocks for each outer reduction, and loops of later
+// phases combine the partial sums.
 #include "passes/schedule/order/scheduling.h"
 
 #include <stdint.h>
 #include <string.h>
 
 static bool is_leaf(const Expr *e) {
-  return (e->op == EXPR_LOAD && !e->args[0]) || e->op == EXPR_CONSTANT || e->op == EXPR_INDEX || e->op == EXPR_COUNT ||
-         e->op == EXPR_RECIPROCAL || e->op == EXPR_INTEGER;
+  return !e->args[0] && e->op != EXPR_COMBINE;
 }
 
 // Sets row-major strides along these axes; `next`, times *monomial, is the stride of the last axis. Returns the stride
@@ -38,10 +37,10 @@ static Access dense_access(const Scheduling *s, AxisSet axes, int64_t *nelems, M
   return a;
 }
 
-// Whether a value that a main loop uses is kept in memory: a narrow value (Scheduling.is_narrow) that is not cheap to
-// recompute, as loads are, and values of a row that need no partial sums. Masks are never kept; main loops recompute
+// Whether a value that a main loop uses is materialised: a hoistable value that is not cheap to recompute, as loads
+// are, and values of a row that need no partial sums. Masks are never materialised; main loops recompute
 // them. Main loops without elements compute nothing.
-static bool should_keep(const Scheduling *s, ExprId id) {
+static bool should_materialise(const Scheduling *s, ExprId id) {
   const Expr *e = &s->k->exprs[id];
   const Product *p = &s->product;
   if (has_contraction(s) && id == p->vector && schedule_rounds_in_place(s->k, p->sum, id, p->vector_axis)) return false;
@@ -65,26 +64,26 @@ static void use_panels(const Scheduling *s, AxisSet axes, Access *a, int64_t *ne
   }
   const int64_t length = axes_nelems(k, summed), extent = k->axes[s->vector_axis].extent;
   stack_axes(k, summed, LANES, &monomial, a);
-  a->stride[s->vector_axis] = length; // no open extents: schedule_keeps_vectors
+  a->stride[s->vector_axis] = length; // no open extents: schedule_packs_vectors
   a->panel_axis = s->vector_axis + 1;
   *nelems = stack_axes(k, axes & ~summed & ~(1U << s->vector_axis), (extent + LANES - 1) / LANES * LANES * length,
                        &monomial, a);
 }
 
-// Whether the factor of rows is kept in panels of a single row: with its summed axes last.
-static bool is_kept_by_rows(const Scheduling *s, ExprId id) {
+// Whether the factor of rows is packed in panels of a single row: with its summed axes last.
+static bool is_packed_by_rows(const Scheduling *s, ExprId id) {
   const Product *p = &s->product;
   return has_contraction(s) && id == p->row && !p->panel_axis && !axes_monomial(s->k, s->k->exprs[id].axes);
 }
 
-bool schedule_add_stored(Scheduling *s, ExprId id, const char *name, AccessId *access) {
+bool schedule_materialise(Scheduling *s, ExprId id, const char *name, AccessId *access) {
   Kernel *k = s->k;
   int64_t nelems;
   Monomial monomial;
   Access a = dense_access(s, k->exprs[id].axes, &nelems, &monomial);
   const Product *p = &s->product;
-  if (has_contraction(s) &&
-      ((id == p->vector && schedule_keeps_vectors(k, p)) || (id == p->row && p->panel_axis) || is_kept_by_rows(s, id)))
+  if (has_contraction(s) && ((id == p->vector && schedule_packs_vectors(k, p)) || (id == p->row && p->panel_axis) ||
+                             is_packed_by_rows(s, id)))
     use_panels(s, k->exprs[id].axes, &a, &nelems);
   a.type = kernel_type(k);
   a.temporary = schedule_add_temporary(s->schedule, name, a.type, nelems);
@@ -93,51 +92,51 @@ bool schedule_add_stored(Scheduling *s, ExprId id, const char *name, AccessId *a
   return !k->out_of_memory;
 }
 
-static bool add_kept_value(Scheduling *s, ExprId id) {
+static bool materialise(Scheduling *s, ExprId id) {
   const char *label = s->k->exprs[id].label;
-  if (s->plan[id].is_stored) return true;
-  s->plan[id].is_stored = true;
-  return schedule_add_stored(s, id, label ? label : "folded", &s->plan[id].stored);
+  if (s->plan[id].is_materialised) return true;
+  s->plan[id].is_materialised = true;
+  return schedule_materialise(s, id, label ? label : "folded", &s->plan[id].materialised);
 }
 
 // Marks the expressions that main loops compute: expressions that are not narrow, reductions, and the masks that these
 // use.
-static void find_wide(const Scheduling *s, bool *is_wide) {
+static void find_full_domain(const Scheduling *s, bool *is_full_domain) {
   const Kernel *k = s->k;
   for (ExprId i = (ExprId)s->noriginals; i-- > 1;) {
     const Expr *e = &k->exprs[i];
     if (!s->plan[i].is_of_part) continue;
-    is_wide[i] |= !s->plan[i].is_hoistable || expr_is_reduction(e);
+    is_full_domain[i] |= !s->plan[i].is_hoistable || expr_is_reduction(e);
     for (int a = 0; a < 3 && e->args[a]; a++)
-      is_wide[e->args[a]] |= is_wide[i] && expr_info[k->exprs[e->args[a]].op].is_mask;
+      is_full_domain[e->args[a]] |= is_full_domain[i] && expr_info[k->exprs[e->args[a]].op].is_mask;
   }
 }
 
-// Marks the expressions that main loops compute or load. Expressions that only a product's kept factors need are not
-// marked.
+// Marks the expressions that main loops compute or load. Expressions that only a product's materialised factors need
+// are not marked.
 static void find_needed(const Scheduling *s, bool *is_needed) {
   const Kernel *k = s->k;
   for (ExprId i = 1; i < s->noriginals; i++) is_needed[i] = !has_contraction(s);
   for (size_t i = 0; i < k->nstores; i++) is_needed[k->stores[i].value] = true;
   for (ExprId i = (ExprId)s->noriginals; i-- > 1;)
     for (int a = 0; a < 3 && k->exprs[i].args[a] && is_needed[i]; a++)
-      is_needed[k->exprs[i].args[a]] |= !s->plan[i].is_stored;
+      is_needed[k->exprs[i].args[a]] |= !s->plan[i].is_materialised;
 }
 
-// Adds the kept values or copies of a product's factors that side loops compute.
-static bool keep_factors(Scheduling *s) {
+// Adds the materialised values or copies of a product's factors that producer loops compute.
+static bool materialise_factors(Scheduling *s) {
   const Product *p = &s->product;
   const bool copies_vectors = schedule_copies_window(s->k, p, p->vector);
-  if (!copies_vectors && schedule_keeps_vectors(s->k, p) && !add_kept_value(s, p->vector)) return false;
+  if (!copies_vectors && schedule_packs_vectors(s->k, p) && !materialise(s, p->vector)) return false;
   if (copies_vectors && !schedule_copy_window(s, p->vector)) return false;
   const bool copies_rows = schedule_copies_window(s->k, p, p->row);
-  if (!copies_rows && schedule_keeps_rows(s->k, p) && !add_kept_value(s, p->row)) return false;
+  if (!copies_rows && schedule_packs_rows(s->k, p) && !materialise(s, p->row)) return false;
   return !copies_rows || schedule_copy_window(s, p->row);
 }
 
 // Finds the access through which later phases load each result of the product's loop: a stored tensor of the type of
 // computation, else a temporary.
-static bool keep_results(Scheduling *s) {
+static bool find_results(Scheduling *s) {
   const Kernel *k = s->k;
   for (ExprId id = 1; id < s->noriginals; id++) {
     AccessId access = 0;
@@ -147,44 +146,45 @@ static bool keep_results(Scheduling *s) {
       is_found = k->stores[i].value == id && k->accesses[access].type == kernel_type(k);
     }
     const char *label = k->exprs[id].label;
-    if (!is_found && !schedule_add_stored(s, id, label ? label : "result", &access)) return false;
+    if (!is_found && !schedule_materialise(s, id, label ? label : "result", &access)) return false;
     s->plan[id].result = access;
   }
   return true;
 }
 
-static bool find_kept_values(Scheduling *s) {
+// Marks the values that producer loops compute for main loops.
+static bool materialise_values(Scheduling *s) {
   Kernel *k = s->k;
   if (s->strategy == SCATTERED) return true; // a scatter's main loop loads the indices itself
-  bool *is_wide = KERNEL_ARRAY(k, bool, s->noriginals);
+  bool *is_full_domain = KERNEL_ARRAY(k, bool, s->noriginals);
   bool *is_needed = KERNEL_ARRAY(k, bool, s->noriginals);
-  if (!is_wide || !is_needed) return false;
-  if (has_contraction(s) && !keep_factors(s)) return false;
-  find_wide(s, is_wide);
+  if (!is_full_domain || !is_needed) return false;
+  if (has_contraction(s) && !materialise_factors(s)) return false;
+  find_full_domain(s, is_full_domain);
   find_needed(s, is_needed);
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
     for (int a = 0; a < 3 && e->args[a]; a++)
-      if (is_wide[i] && is_needed[i] && !(has_contraction(s) && s->plan[i].is_stored) && should_keep(s, e->args[a]) &&
-          !add_kept_value(s, e->args[a]))
+      if (is_full_domain[i] && is_needed[i] && !(has_contraction(s) && s->plan[i].is_materialised) &&
+          should_materialise(s, e->args[a]) && !materialise(s, e->args[a]))
         return false;
   }
   for (size_t i = 0; i < k->nstores; i++) {
     ExprId value = k->stores[i].value;
-    if (!is_side_store(s, &k->stores[i]) && should_keep(s, value) && !add_kept_value(s, value)) return false;
+    if (!is_produced_store(s, &k->stores[i]) && should_materialise(s, value) && !materialise(s, value)) return false;
   }
   return true;
 }
 
 // The expression as a loop computes it: outer reductions of earlier phases become EXPR_COMBINE, and, in main loops,
-// kept values become loads.
+// materialised values become loads.
 static ExprId rebuild(Scheduling *s, ExprId id) {
   Kernel *k = s->k;
   if (!id || s->plan[id].rebuilt) return id ? s->plan[id].rebuilt : 0;
   Expr e = k->exprs[id];
   ExprId result, args[3];
   if (s->plan[id].is_result && s->phase > s->plan[id].time.phase) result = expr_load(k, s->plan[id].result);
-  else if (s->loads_stored && s->plan[id].is_stored) result = expr_load(k, s->plan[id].stored);
+  else if (s->loads_materialised && s->plan[id].is_materialised) result = expr_load(k, s->plan[id].materialised);
   else if (is_outer_reduction(s, &e)) result = s->plan[id].combine;
   else if (is_leaf(&e)) result = id;
   else {
@@ -196,17 +196,17 @@ static ExprId rebuild(Scheduling *s, ExprId id) {
   return result;
 }
 
-static void start_loops(Scheduling *s, bool loads_stored) {
-  s->loads_stored = loads_stored;
+static void start_loops(Scheduling *s, bool loads_materialised) {
+  s->loads_materialised = loads_materialised;
   for (ExprId i = 1; i < s->noriginals; i++) s->plan[i].rebuilt = 0;
 }
 
-// Side loops. Kept values and stores that precede a phase's main loop are in one side loop if they vary over the same
-// axes.
+// Producer loops. Kept values and stores that precede a phase's main loop are in one producer loop if they vary over
+// the same axes.
 
-// The side loop over these axes, which is added unless the phase has one. last: the axis along which vectors lie; -1:
-// the last axis. middle: a further inner axis; -1: none.
-static Loop *side_loop(Scheduling *s, AxisSet axes, int middle, int last, size_t first) {
+// The producer loop over these axes, which is added unless the phase has one. last: the axis along which vectors lie;
+// -1: the last axis. middle: a further inner axis; -1: none.
+static Loop *producer_loop(Scheduling *s, AxisSet axes, int middle, int last, size_t first) {
   const Kernel *k = s->k;
   const int64_t nelems = k->costs->side_block; // of a block or tile
   Schedule *schedule = s->schedule;
@@ -218,7 +218,7 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, int middle, int last, size_t
   if (!loop) return NULL;
   loop->levels = schedule_rows;
   loop->nsweeps = 1;
-  loop->is_side = true;
+  loop->is_producer = true;
   for (int axis = 0; axis < k->naxes; axis++)
     if (axes >> axis & 1 && axis != last && axis != middle) loop->axes[loop->nouter++] = axis;
   if (middle >= 0) loop->axes[loop->nouter++] = middle;
@@ -230,8 +230,8 @@ static Loop *side_loop(Scheduling *s, AxisSet axes, int middle, int last, size_t
   return loop;
 }
 
-// If the kept value is a copy of a tensor into panels along the vector axis, along which the tensor is not dense: the
-// axis along which the tensor is dense. Otherwise -1.
+// If the materialised value is a copy of a tensor into panels along the vector axis, along which the tensor is not
+// dense: the axis along which the tensor is dense. Otherwise -1.
 static int row_axis(const Scheduling *s, ExprId id, AccessId access) {
   const Kernel *k = s->k;
   const Expr *e = &k->exprs[id];
@@ -252,10 +252,10 @@ static Loop *row_loop(Scheduling *s, AxisSet axes, int axis) {
   if (!loop) return NULL;
   loop->nsweeps = loop->ninner = 1;
   loop->levels = schedule_row_copies;
-  loop->is_side = true;
+  loop->is_producer = true;
   for (int other = 0; other < k->naxes; other++)
     if (axes >> other & 1 && other != axis && other != s->vector_axis) loop->axes[loop->nouter++] = other;
-  loop->nfree = loop->nouter;
+  loop->nbatch = loop->nouter;
   loop->axes[loop->nouter++] = s->vector_axis;
   loop->axes[loop->nouter] = axis;
   loop->cut.length = clamp(nelems / (k->axes[axis].extent * LANES), 1, nelems) * LANES;
@@ -283,7 +283,8 @@ static int axis_of_panels(const Scheduling *s, ExprId id) {
   return axes && own & reduced ? 31 - __builtin_clz(axes) : -1;
 }
 
-static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t first) {
+// Adds a store of the expression to a producer loop.
+static bool add_produced(Scheduling *s, ExprId id, AccessId access, size_t first) {
   const AxisSet axes = store_axes(s->k, &(Store){access, id});
   const int row = has_contraction(s) ? row_axis(s, id, access) : -1;
   if (row >= 0) {
@@ -291,10 +292,10 @@ static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t firs
     return rows && loop_add_root(s->k, rows, (Root){ROOT_STORE, 0, id, access, false, 0});
   }
   int last = has_contraction(s) && axes >> s->vector_axis & 1 ? s->vector_axis : -1;
-  if (is_kept_by_rows(s, id)) last = dense_axis_of(s->k, &s->k->accesses[access]);
+  if (is_packed_by_rows(s, id)) last = dense_axis_of(s->k, &s->k->accesses[access]);
   const int middle = axis_of_panels(s, id);
   if (middle >= 0 && id == s->product.row) last = s->product.panel_axis - 1;
-  Loop *loop = side_loop(s, axes, middle, last, first);
+  Loop *loop = producer_loop(s, axes, middle, last, first);
   return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, rebuild(s, id), access, false, 0});
 }
 
@@ -302,22 +303,22 @@ static bool add_side_root(Scheduling *s, ExprId id, AccessId access, size_t firs
 static bool add_copy(Scheduling *s, ExprId id, size_t first) {
   const AccessId to = s->plan[id].copy;
   Loop *loop =
-      side_loop(s, access_axes(s->k, &s->k->accesses[to]), -1, dense_axis_of(s->k, &s->k->accesses[to]), first);
+      producer_loop(s, access_axes(s->k, &s->k->accesses[to]), -1, dense_axis_of(s->k, &s->k->accesses[to]), first);
   return loop && loop_add_root(s->k, loop, (Root){ROOT_STORE, 0, s->plan[id].copied, to, false, 0});
 }
 
-static bool add_side_loops(Scheduling *s, int phase) {
+static bool add_producer_loops(Scheduling *s, int phase) {
   const Kernel *k = s->k;
   size_t first = s->schedule->nloops;
   start_loops(s, false);
   for (ExprId i = 1; i < s->noriginals; i++) {
-    if (!s->plan[i].is_stored || s->plan[i].time.phase != phase) continue;
-    if (s->plan[i].copied ? !add_copy(s, i, first) : !add_side_root(s, i, s->plan[i].stored, first)) return false;
+    if (!s->plan[i].is_materialised || s->plan[i].time.phase != phase) continue;
+    if (s->plan[i].copied ? !add_copy(s, i, first) : !add_produced(s, i, s->plan[i].materialised, first)) return false;
   }
   for (size_t i = 0; i < k->nstores; i++) {
     Store store = k->stores[i];
-    if (is_side_store(s, &store) && s->plan[store.value].time.phase == phase &&
-        !add_side_root(s, store.value, store.access, first))
+    if (is_produced_store(s, &store) && s->plan[store.value].time.phase == phase &&
+        !add_produced(s, store.value, store.access, first))
       return false;
   }
   return true;
@@ -380,6 +381,7 @@ static bool fill_results(Scheduling *s, Loop *loop, int phase) {
   return true;
 }
 
+// Adds the roots of a phase: its reductions, and the stores that no producer loop makes.
 static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
   Kernel *k = s->k;
   for (ExprId i = 1; i < s->noriginals; i++) {
@@ -396,27 +398,28 @@ static bool fill_main_loop(Scheduling *s, Loop *loop, int phase) {
   for (size_t i = 0; i < k->nstores; i++) {
     Store store = k->stores[i];
     Time t = s->plan[store.value].time;
-    if (t.phase != phase || is_side_store(s, &store)) continue;
+    if (t.phase != phase || is_produced_store(s, &store)) continue;
     if (!loop_add_root(k, loop, (Root){ROOT_STORE, t.sweep, rebuild(s, store.value), store.access, false, 0}))
       return false;
   }
   return fill_results(s, loop, phase);
 }
 
+// Fills in the loop's axes, slowest first: batch, cut, middle axes and the last one.
 static void order_axes(const Scheduling *s, Loop *loop) {
   // Taps are the fastest of these axes: the data of a block of a depthwise sum stays in the caches for all taps.
   const AxisSet slow = s->product.is_depthwise ? s->k->exprs[s->product.vector].axes : ~0U;
-  const AxisSet groups[] = {s->free_axes & slow, s->free_axes & ~slow, s->outer & ~s->free_axes,
+  const AxisSet groups[] = {s->batch_axes & slow, s->batch_axes & ~slow, s->outer & ~s->batch_axes,
                             s->inner & ~(1U << last_axis(s))};
   int n = 0;
   for (int g = 0; g < 4; g++) {
     for (int axis = 0; axis < s->k->naxes; axis++)
       if (groups[g] >> axis & 1) loop->axes[n++] = axis;
-    if (g == 1) loop->nfree = n;
+    if (g == 1) loop->nbatch = n;
     if (g == 2) loop->nouter = n;
   }
   if (s->strategy == TILED && loop_has_roots(loop, ROOT_REDUCE_OUTER))
-    loop->nfree = loop->nouter; // a tile is of one row
+    loop->nbatch = loop->nouter; // a tile is of one row
   loop->axes[n++] = last_axis(s);
   loop->ninner = n - loop->nouter;
 }
@@ -474,13 +477,14 @@ bool schedule_order_part(Scheduling *s) {
   s->plan = KERNEL_ARRAY(k, ExprPlan, k->nexprs);
   if (!s->plan || k->out_of_memory) return false;
   find_part(s);
-  if (k->naxes && (!schedule_find_times(s) || !find_kept_values(s) || !keep_results(s))) return false;
+  if (k->naxes && (!schedule_find_times(s) || !materialise_values(s) || !find_results(s))) return false;
   int last = 0;
   for (ExprId i = 1; i < s->noriginals; i++)
     if (s->plan[i].time.phase > last) last = s->plan[i].time.phase;
   for (s->phase = 0; s->phase <= last; s->phase++) {
-    if (s->product.rows && s->phase == 1) schedule_leave_product(s);
-    if (!add_side_loops(s, s->phase) || !add_main_loop(s, s->phase)) return false;
+    if (s->product.rows && s->phase == 1) // the product's results are in memory
+      s->strategy = ALONG_ROWS, s->inner = 1U << s->vector_axis;
+    if (!add_producer_loops(s, s->phase) || !add_main_loop(s, s->phase)) return false;
   }
   return true;
 }

@@ -3,25 +3,25 @@
 
 const LoopLevel
     // Vectors lie along rows.
-    schedule_rows[] = {LOOP_FREE, LOOP_CUT, LOOP_ROWS, LOOP_MIDDLE, LOOP_LANES, LOOP_END},
+    schedule_rows[] = {LOOP_BATCH, LOOP_CUT, LOOP_ROWS, LOOP_MIDDLE, LOOP_LANES, LOOP_END},
     // Rows are copied into panels.
-    schedule_row_copies[] = {LOOP_FREE, LOOP_CUT, LOOP_ROW_LANES, LOOP_ROW_COPY, LOOP_END};
+    schedule_row_copies[] = {LOOP_BATCH, LOOP_CUT, LOOP_ROW_LANES, LOOP_ROW_COPY, LOOP_END};
 static const LoopLevel
     // Each lane computes a row.
-    rows_in_lanes[] = {LOOP_FREE, LOOP_CUT, LOOP_ROW_LANES, LOOP_ROW_ELEMENTS, LOOP_END},
+    rows_in_lanes[] = {LOOP_BATCH, LOOP_CUT, LOOP_ROW_LANES, LOOP_ROW_ELEMENTS, LOOP_END},
     // Each lane has a sum of its own.
-    lanes_of_sums[] = {LOOP_FREE, LOOP_CUT, LOOP_ROWS, LOOP_LANES, LOOP_MIDDLE, LOOP_END},
-    // Products: a step is a register tile.
-    tiles[] = {LOOP_FREE, LOOP_CUT, LOOP_COLUMNS, LOOP_ROWS, LOOP_LANES, LOOP_MIDDLE, LOOP_END},
-    // Depthwise sums: the taps of a step share a factor.
-    taps[] = {LOOP_FREE, LOOP_CUT, LOOP_TAPS, LOOP_MIDDLE, LOOP_LANES, LOOP_END},
-    taps_in_lanes[] = {LOOP_FREE, LOOP_CUT, LOOP_TAPS, LOOP_LANES, LOOP_MIDDLE, LOOP_END};
+    lanes_of_sums[] = {LOOP_BATCH, LOOP_CUT, LOOP_ROWS, LOOP_LANES, LOOP_MIDDLE, LOOP_END},
+    // Products: a micro-kernel is a register tile.
+    tiles[] = {LOOP_BATCH, LOOP_CUT, LOOP_COLUMNS, LOOP_ROWS, LOOP_LANES, LOOP_MIDDLE, LOOP_END},
+    // Depthwise sums: the taps of a micro-kernel share a factor.
+    taps[] = {LOOP_BATCH, LOOP_CUT, LOOP_TAPS, LOOP_MIDDLE, LOOP_LANES, LOOP_END},
+    taps_in_lanes[] = {LOOP_BATCH, LOOP_CUT, LOOP_TAPS, LOOP_LANES, LOOP_MIDDLE, LOOP_END};
 
 // Whether rows can be in lanes: one outer axis, one short inner axis, all tensors dense along one of the two, and only
 // expressions that are implemented for rows in lanes.
 static bool can_lie_in_lanes(const Scheduling *s, const Loop *loop) {
   const Kernel *k = s->k;
-  if (s->strategy == TILED || k->is_f64 || loop->nouter != 1 || loop->nfree || loop->ninner != 1) return false;
+  if (s->strategy == TILED || k->is_f64 || loop->nouter != 1 || loop->nbatch || loop->ninner != 1) return false;
   int outer = loop->axes[0], inner = loop->axes[1];
   for (size_t i = 0; i < loop->nroots; i++) // a sum that is the same for all rows would be computed once in each lane
     if (loop->roots[i].kind == ROOT_REDUCE_INNER && !(k->exprs[loop->roots[i].expr].axes >> outer & 1)) return false;

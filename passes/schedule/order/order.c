@@ -13,9 +13,10 @@
 #include "passes/schedule/order/scheduling.h"
 
 const KernelPass order_passes[] = {
-    {"choose-axes", schedule_choose_axes, NULL, "find products, and choose the axes that a step goes over", NEEDED},
+    {"choose-axes", schedule_choose_axes, NULL, "find products, and choose the axes that a micro-kernel goes over",
+     NEEDED},
     {"nest-sums", schedule_nest_sums, NULL, "split sums that do not fit one loop into sums of sums", NEEDED},
-    {"column-blocks", schedule_split_columns, NULL, "split the columns of products of few steps, for threads", USUAL},
+    {"column-blocks", schedule_split_columns, NULL, "split the columns of products of few rows, for threads", USUAL},
     {"copy-windows", schedule_copy_windows, NULL, "copy factors of products that are read through windows", USUAL},
     {"vector-panels", schedule_panel_vectors, NULL, "split columns so that a copied factor is in panels of two vectors",
      FOR_SPEED},

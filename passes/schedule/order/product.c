@@ -32,7 +32,7 @@ static AxisSet window_axes(const Kernel *k) {
   return axes;
 }
 
-// Whether the factor is dense along the axis: a load with stride 1, or a computed factor, which is kept densely.
+// Whether the factor is dense along the axis: a load with stride 1, or a computed factor, which is stored densely.
 static bool is_dense_along(const Kernel *k, ExprId id, int axis) {
   const Expr *e = &k->exprs[id];
   return e->op != EXPR_LOAD || k->accesses[e->access].stride[axis] == 1;
@@ -80,7 +80,17 @@ static int choose_vector_axis(const Kernel *k, ExprId sum, const AxisSet own[2],
   return best;
 }
 
-static int dense_row_axis(const Kernel *k, const Product *p);
+// The axis of rows along which the factor of rows is dense in memory; -1: none.
+static int dense_row_axis(const Kernel *k, const Product *p) {
+  const Expr *e = &k->exprs[p->row];
+  for (ExprId i = 1; i <= p->row; i++) {
+    const Expr *load = &k->exprs[i];
+    if (load->op != EXPR_LOAD || (load->axes & ~e->axes) || (e->op == EXPR_LOAD && i != p->row)) continue;
+    for (int axis = 0; axis < k->naxes; axis++)
+      if (k->accesses[load->access].stride[axis] == 1 && k->exprs[p->sum].axes >> axis & 1) return axis;
+  }
+  return -1;
+}
 
 // Whether a long sum's products can read a factor from its tensor.
 static bool is_plain(const Kernel *k, ExprId factor) {
@@ -109,7 +119,7 @@ bool schedule_rounds_in_place(const Kernel *k, ExprId sum, ExprId factor, int ax
          axes_nelems(k, k->exprs[sum].axes & ~e->axes) < k->costs->copy_rows;
 }
 
-bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
+bool schedule_packs_vectors(const Kernel *k, const Product *p) {
   const Costs *c = k->costs;
   const Expr *e = &k->exprs[p->vector];
   if (k->axes[p->vector_axis].monomial || axes_monomial(k, e->axes & k->exprs[p->sum].reduced)) return false;
@@ -128,19 +138,7 @@ bool schedule_keeps_vectors(const Kernel *k, const Product *p) {
   return pitch > LANES && (p->cut.is_padded || rows >= c->copy_many_rows);
 }
 
-// The axis of rows along which the factor of rows is dense in memory; -1: none.
-static int dense_row_axis(const Kernel *k, const Product *p) {
-  const Expr *e = &k->exprs[p->row];
-  for (ExprId i = 1; i <= p->row; i++) {
-    const Expr *load = &k->exprs[i];
-    if (load->op != EXPR_LOAD || (load->axes & ~e->axes) || (e->op == EXPR_LOAD && i != p->row)) continue;
-    for (int axis = 0; axis < k->naxes; axis++)
-      if (k->accesses[load->access].stride[axis] == 1 && k->exprs[p->sum].axes >> axis & 1) return axis;
-  }
-  return -1;
-}
-
-bool schedule_keeps_rows(const Kernel *k, const Product *p) {
+bool schedule_packs_rows(const Kernel *k, const Product *p) {
   const Expr *e = &k->exprs[p->row];
   const int64_t columns = axes_nelems(k, k->exprs[p->sum].axes & ~e->axes);
   if (columns < k->costs->copy_columns) return false;
@@ -182,7 +180,7 @@ bool schedule_panel_rows(Scheduling *s) {
   if (!has_contraction(s)) return true;
   const int axis = dense_row_axis(k, p);
   if (axis < 0 || k->exprs[p->vector].axes >> axis & 1 || axes_monomial(k, k->exprs[p->row].axes)) return true;
-  if (!schedule_keeps_rows(k, p) && !schedule_copies_window(k, p, p->row)) return true;
+  if (!schedule_packs_rows(k, p) && !schedule_copies_window(k, p, p->row)) return true;
   if (k->axes[axis].extent % PANEL_ROWS || window_axes(k) >> axis & 1 || !kernel_can_split_axis(k, axis)) return true;
   p->panel_axis = axis + 1;
   if (k->axes[axis].extent == PANEL_ROWS) return true;
@@ -232,25 +230,26 @@ static int64_t choose_column_block(const Costs *c, const ColumnBlocks *b) {
   return best;
 }
 
-// The blocks of columns that are wanted beside the steps of rows, the free indices and the blocks of a long sum.
+// The blocks of columns that are wanted beside the micro-kernels of rows, the batch indices and the blocks of a long
+// sum.
 static ColumnBlocks want_column_blocks(const Scheduling *s) {
   const Kernel *k = s->k;
   const Costs *c = k->costs;
   const Product *p = &s->product;
-  const int64_t rows = axes_nelems(k, s->outer & ~s->free_axes), products = axes_nelems(k, all_axes(k));
+  const int64_t rows = axes_nelems(k, s->outer & ~s->batch_axes), products = axes_nelems(k, all_axes(k));
   const int64_t nblocks = p->cut.length ? axes_nelems(k, k->exprs[p->sum].reduced) / p->cut.length : 1;
-  const int64_t steps = (rows + c->column_rows - 1) / c->column_rows, nfree = axes_nelems(k, s->free_axes);
+  const int64_t steps = (rows + c->column_rows - 1) / c->column_rows, nbatch = axes_nelems(k, s->batch_axes);
   const int64_t most = products / c->column_work < c->column_blocks ? products / c->column_work : c->column_blocks;
   ColumnBlocks b = {.extent = k->axes[p->vector_axis].extent};
-  if (!steps || !nfree || !nblocks) return b;
-  b.wanted = most / steps / nfree / nblocks; // their product may overflow
+  if (!steps || !nbatch || !nblocks) return b;
+  b.wanted = most / steps / nbatch / nblocks; // their product may overflow
   b.least = clamp(c->column_results / rows, (int64_t)2 * LANES, c->column_block);
   return b;
 }
 
-// Splits the vector axis if there are few steps of rows, so that threads divide the columns among them, too. A slice is
-// computed by one thread. Windows are copied for all columns: in blocks, gradients by data of 512 channels and 3x3 taps
-// took a tenth longer.
+// Splits the vector axis if there are few micro-kernels of rows, so that threads divide the columns among them, too. A
+// slice is computed by one thread. Windows are copied for all columns: in blocks, gradients by data of 512 channels and
+// 3x3 taps took a tenth longer.
 bool schedule_split_columns(Scheduling *s) {
   Kernel *k = s->k;
   Product *p = &s->product;

@@ -52,18 +52,18 @@ typedef struct Time { // when an expression can be computed
 typedef struct ExprPlan { // of an expression of the kernel, for the part that is being ordered
   bool is_of_part;        // a store of the part needs it (a long sum has two parts)
   Time time;
-  bool is_hoistable;    // a producer loop can compute it: it does not vary over a cut axis, or is a small table
-  bool needs_combine;   // depends on an outer reduction
-  bool is_after_nested; // depends on a nested sum over the vector axis: known at the end of a middle iteration
-  bool needs_inner;     // depends on an inner reduction, whose value exists only in the loop that computes it
-  bool is_result;       // a result of the product's loop that later phases load, through `result`
-  AccessId result;      // a store's access, or a temporary's
-  bool is_stored;       // a producer loop computes it, and stores it in a temporary that main loops load
-  AccessId stored;      // the access through which they load it
-  ExprId copied;        // of a copied window: the expression, along the copy's axes, that is stored; else 0
-  AccessId copy;        // of a copied window: the access through which it is stored
-  ExprId combine;       // of an outer reduction: the expression that combines its partial sums
-  ExprId rebuilt;       // memo of `rebuild` for one loop
+  bool is_hoistable;     // a producer loop can compute it: it does not vary over a cut axis, or is a small table
+  bool needs_combine;    // depends on an outer reduction
+  bool is_after_nested;  // depends on a nested sum over the vector axis: known at the end of a middle iteration
+  bool needs_inner;      // depends on an inner reduction, whose value exists only in the loop that computes it
+  bool is_result;        // a result of the product's loop that later phases load, through `result`
+  AccessId result;       // a store's access, or a temporary's
+  bool is_materialised;  // a producer loop computes it, and stores it in a temporary that main loops load
+  AccessId materialised; // the access through which they load it
+  ExprId copied;         // of a copied window: the expression, along the copy's axes, that is stored; else 0
+  AccessId copy;         // of a copied window: the access through which it is stored
+  ExprId combine;        // of an outer reduction: the expression that combines its partial sums
+  ExprId rebuilt;        // memo of `rebuild` for one loop
 } ExprPlan;
 
 typedef struct Scheduling {
@@ -72,15 +72,15 @@ typedef struct Scheduling {
   const ScheduleOverrides *overrides;
   Strategy strategy;
   int vector_axis;
-  AxisSet inner, outer, free_axes; // free_axes: outer axes that outer reductions do not reduce
-  AxisSet cut;                     // the axes that blocks or tiles divide
-  Product product;                 // a contraction, or a depthwise product; product.sum == 0: none
-  bool is_in_two;                  // the product's loop stores its sums, and another loop computes results from them
-  AxisSet blocks;                  // of a long sum: the axes over blocks; 0: the sum is not split
-  ExprPlan *plan;                  // by original ExprId
+  AxisSet inner, outer, batch_axes; // batch_axes: outer axes that outer reductions do not reduce
+  AxisSet cut;                      // the axes that blocks or tiles divide
+  Product product;                  // a contraction, or a depthwise product; product.sum == 0: none
+  bool is_in_two;                   // the product's loop stores its sums, and another loop computes results from them
+  AxisSet blocks;                   // of a long sum: the axes over blocks; 0: the sum is not split
+  ExprPlan *plan;                   // by original ExprId
   size_t noriginals;
-  int phase;         // of the loops being built
-  bool loads_stored; // the loop being built loads what producer loops store
+  int phase;               // of the loops being built
+  bool loads_materialised; // the loop being built loads what producer loops store
 } Scheduling;
 
 static inline bool sums_in_lanes(const Scheduling *s) {
@@ -101,16 +101,15 @@ static inline AxisSet all_axes(const Kernel *k) {
 
 // axes.c
 
-// Fills in strategy, vector_axis, inner, outer, free_axes and product. False: out of memory.
+// Fills in strategy, vector_axis, inner, outer, batch_axes and product. False: out of memory.
 bool schedule_choose_axes(Scheduling *s);
-// Finds the free axes. If the reductions do not fit one loop, splits sums over several axes into nested ones. False:
+// Finds the batch axes. If the reductions do not fit one loop, splits sums over several axes into nested ones. False:
 // out of memory, or no choice of axes suits all reductions.
 bool schedule_nest_sums(Scheduling *s);
 
 // domain.c
 
 void schedule_set_product_axes(Scheduling *s); // of s->product, whose sums are in lanes
-void schedule_leave_product(Scheduling *s);    // for phases after the product's loop
 // Splits an axis of the product's kernel (kernel_split_axis). False: out of memory.
 bool schedule_split_axis(Kernel *k, Product *p, int axis, int64_t inner);
 AxisSet schedule_row_axes(const Kernel *k, const Product *p); // the short axes that one factor lacks
@@ -122,8 +121,8 @@ bool is_nested_reduction(const Scheduling *s, const Expr *e);
 bool is_inner_reduction(const Scheduling *s, const Expr *e);
 bool is_outer_reduction(const Scheduling *s, const Expr *e);
 AxisSet store_axes(const Kernel *k, const Store *store);
-// A side loop stores it: it varies over no cut axis, or a main loop would repeat it along some axis.
-bool is_side_store(const Scheduling *s, const Store *store);
+// A producer loop stores it: it varies over no cut axis, or a main loop would repeat it along some axis.
+bool is_produced_store(const Scheduling *s, const Store *store);
 int dense_axis_of(const Kernel *k, const Access *a);  // the last axis with stride 1; -1: none
 bool is_within_tensor(const Kernel *k, AxisSet axes); // an accessed tensor varies over all of these axes
 int64_t access_nelems(const Kernel *k, const Access *a);
@@ -158,20 +157,20 @@ int64_t schedule_largest_tensor(const Kernel *k); // elements
 // The kernel's contraction, if every result varies over all axes that are not summed, and all other reductions reduce
 // rows of the contraction's results. Otherwise sum == 0.
 Product schedule_find_product(const Kernel *k);
-// Whether a side loop computes the factor once and stores it in the layout that the products read: the factor of
+// Whether a producer loop computes the factor once and stores it in the layout that the products read: the factor of
 // vectors in panels of LANES columns, each as long as the sum; the factor of rows dense along the sum.
-bool schedule_keeps_vectors(const Kernel *k, const Product *p);
+bool schedule_packs_vectors(const Kernel *k, const Product *p);
+bool schedule_packs_rows(const Kernel *k, const Product *p);
 // Whether the factor of vectors along the axis is a tensor that each of few rows rounds again: a copy of it would be
 // more memory than the rows and results take.
 bool schedule_rounds_in_place(const Kernel *k, ExprId sum, ExprId factor, int axis);
-bool schedule_keeps_rows(const Kernel *k, const Product *p);
 // Each of these splits an axis of the product into blocks where useful. False: out of memory.
 // With few rows: the columns, so that threads divide the columns among them.
 bool schedule_split_columns(Scheduling *s);
 // If the factor of vectors is copied from windows: the vector axis, so that the copy is in panels of two vectors.
 bool schedule_panel_vectors(Scheduling *s);
 // If the factor of rows is copied: the axis along which it is dense, so that the copy is in panels of PANEL_ROWS rows,
-// and a step reads few cache lines.
+// and a micro-kernel reads few cache lines.
 enum { PANEL_ROWS = 8 };
 bool schedule_panel_rows(Scheduling *s);
 
@@ -221,9 +220,9 @@ bool schedule_make_loops(Scheduling *s);
 
 // Adds the loops for the kernel's stores. Requires chosen axes. False: out of memory, or no schedule suits.
 bool schedule_order_part(Scheduling *s);
-// Adds a temporary for an expression's values: in panels if the expression is a factor of the product that is kept in
+// Adds a temporary for an expression's values: in panels if the expression is a factor of the product that is packed in
 // panels, else dense. False: out of memory.
-bool schedule_add_stored(Scheduling *s, ExprId id, const char *name, AccessId *access);
+bool schedule_materialise(Scheduling *s, ExprId id, const char *name, AccessId *access);
 
 // fuse_products.c
 

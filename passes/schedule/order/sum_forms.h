@@ -5,18 +5,10 @@
 
 #include "ir/kernel/schedule.h"
 
-// A SumOrder with extents in place of axes, and without levels that change nothing.
 typedef struct SumForm {
-  ExprOp reduction;
-  bool is_fused;
+  SumOrder order;   // without axes and segments, and without levels that change nothing
   uint64_t extents; // a hash of the extents of the reduced axes. Neighbouring axes are one if their elements are added
                     // as those of one row
-  int nlevels;
-  struct FormLevel {
-    Cut cut;
-    int accumulators;
-    Type type;
-  } levels[MOST_SUM_LEVELS];
 } SumForm;
 
 enum { MOST_SUM_FORMS = 24 };

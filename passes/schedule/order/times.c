@@ -1,9 +1,9 @@
 // Decides when each expression can be computed.
 //
-// An expression's time is (phase, sweep). A phase has side loops over few axes, which combine partial sums and compute
-// values that vary over those axes only, and then at most one main loop over the whole domain. The value of an inner
-// reduction is known one sweep after its operand. The value of an outer reduction is known one phase after its operand,
-// when all blocks have stored their partial sums.
+// An expression's time is (phase, sweep). A phase has producer loops over few axes, which combine partial sums and
+// compute values that vary over those axes only, and then at most one main loop over the whole domain. The value of an
+// inner reduction is known one sweep after its operand. The value of an outer reduction is known one phase after its
+// operand, when all blocks have stored their partial sums.
 //
 // If outer reductions keep some of the inner axes, sums are nested: a sum over the vector axis is known at the end of
 // each iteration of the middle axes ("late" in its sweep), where it is added to the sums over the middle and outer
@@ -31,7 +31,7 @@ static bool find_lateness(Scheduling *s, ExprId id, Time t) {
   return !s->plan[id].is_after_nested || (e->axes & s->inner) == schedule_middle_axes(s);
 }
 
-// Whether an operand of sums over middle axes is a small table, worth computing once in a side loop: Interpolate's
+// Whether an operand of sums over middle axes is a small table, worth computing once in a producer loop: Interpolate's
 // weights along an axis.
 static bool is_table(const Scheduling *s, ExprId id) {
   const Kernel *k = s->k;
@@ -80,7 +80,7 @@ static bool load_again(Scheduling *s, ExprId id) {
 // stored, or the product is not the first sum.
 static bool find_times(Scheduling *s) {
   const Kernel *k = s->k;
-  s->cut = (s->outer & ~s->free_axes) | (s->strategy == TILED ? s->inner : 0);
+  s->cut = (s->outer & ~s->batch_axes) | (s->strategy == TILED ? s->inner : 0);
   for (ExprId i = 1; i < s->noriginals; i++) {
     const Expr *e = &k->exprs[i];
     Time t = {0, 0};
@@ -122,8 +122,8 @@ static bool can_be_added(const Scheduling *s, const Expr *sum) {
   return !is_outer_reduction(s, sum) || s->plan[sum->args[0]].is_after_nested || !inner || inner == axes_of_vectors(s);
 }
 
-// Whether some loop can compute each store and sum. Side loops cannot compute values that depend on a row's sum. Main
-// loops can store values over middle axes, without the vector axis, only if the values are late.
+// Whether some loop can compute each store and sum. Producer loops cannot compute values that depend on a row's sum.
+// Main loops can store values over middle axes, without the vector axis, only if the values are late.
 static bool check_roots(const Scheduling *s) {
   const Kernel *k = s->k;
   for (ExprId i = 1; i < s->noriginals; i++)
@@ -131,7 +131,7 @@ static bool check_roots(const Scheduling *s) {
   for (size_t i = 0; i < k->nstores; i++) {
     ExprId value = k->stores[i].value;
     AxisSet own = store_axes(k, &k->stores[i]) & s->inner;
-    if (is_side_store(s, &k->stores[i]) ? s->plan[value].needs_inner : !is_root_along(s, value, own)) return false;
+    if (is_produced_store(s, &k->stores[i]) ? s->plan[value].needs_inner : !is_root_along(s, value, own)) return false;
   }
   return true;
 }

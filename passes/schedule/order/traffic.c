@@ -9,9 +9,10 @@
 void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, ExprId known, bool *is_seen, bool *is_loaded) {
   const Available available = {.k = k, .loop = loop, .sums = sweep, .expr = known};
   memset(is_seen, 0, k->nexprs * sizeof *is_seen);
-  memset(is_loaded, 0, k->naccesses * sizeof *is_loaded);
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].sweep == sweep) mark_needed(&available, loop->roots[i].expr, is_seen);
+  if (!is_loaded) return;
+  memset(is_loaded, 0, k->naccesses * sizeof *is_loaded);
   for (ExprId id = 1; id < k->nexprs; id++)
     if (is_seen[id] && id != known && k->exprs[id].op == EXPR_LOAD) is_loaded[k->exprs[id].access] = true;
 }
@@ -30,6 +31,7 @@ static double fraction_reloaded(const Loop *loop, int64_t nbytes, int64_t cache)
   return loop->ninner > 1 ? (double)(nbytes - cache) / (double)nbytes : 1;
 }
 
+// The bytes that a loop moves: its stores once, its loads again for sweeps that miss the cache.
 static int64_t loop_traffic(const Kernel *k, const Loop *loop, int64_t cache, bool *is_seen, bool *is_loaded,
                             int *nloads) {
   int64_t nbytes = 0, row_nbytes = 0;
@@ -61,17 +63,14 @@ int64_t schedule_traffic(const Schedule *s, int64_t cache) {
 
 bool loop_tensor_nbytes(const Schedule *s, const Loop *loop, Traffic *traffic) {
   const Kernel *k = s->kernel;
-  bool *is_seen = ARENA_ARRAY(k->arena, bool, k->nexprs + 1),
-       *is_loaded = ARENA_ARRAY(k->arena, bool, k->naccesses + 1),
-       *is_read = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
+  bool *is_needed = ARENA_ARRAY(k->arena, bool, k->nexprs + 1);
+  bool *is_read = ARENA_ARRAY(k->arena, bool, k->naccesses + 1);
   *traffic = (Traffic){0};
-  if (!is_seen || !is_loaded || !is_read) return false;
-  for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
-    mark_sweep_loads(k, loop, sweep, 0, is_seen, is_loaded);
-    for (ExprId id = 1; id < k->nexprs; id++)
-      if (is_seen[id] && (k->exprs[id].op == EXPR_LOAD || k->exprs[id].op == EXPR_COMBINE))
-        is_read[k->exprs[id].access] = true;
-  }
+  if (!is_needed || !is_read) return false;
+  for (size_t i = 0; i < loop->nroots; i++) loop_mark_root(k, loop, &loop->roots[i], is_needed);
+  for (ExprId id = 1; id < k->nexprs; id++)
+    if (is_needed[id] && (k->exprs[id].op == EXPR_LOAD || k->exprs[id].op == EXPR_COMBINE))
+      is_read[k->exprs[id].access] = true;
   for (AccessId i = 0; i < k->naccesses; i++)
     if (is_read[i]) traffic->read += access_tensor_nbytes(s, i);
   for (size_t i = 0; i < loop->nroots; i++)
@@ -95,7 +94,7 @@ static bool recomputes(const Kernel *k, const Loop *loop, const Root *root, bool
     if (e->op != EXPR_LOAD && reach[id] && axes_nelems(k, e->axes) > 2 * reach[id]) return true;
   }
   for (int a = 0; loop_has(loop, LOOP_COLUMNS) && a < 2;
-       a++) { // each step computes a factor of vectors again, each group of columns a factor of rows
+       a++) { // each micro-kernel computes a factor of vectors again, each group of columns a factor of rows
     const Expr *factor = &k->exprs[k->exprs[product].args[a]];
     const int axis = loop_vector_axis(loop);
     const bool is_vector = factor->axes >> axis & 1;

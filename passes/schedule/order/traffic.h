@@ -18,7 +18,7 @@ bool loop_tensor_nbytes(const Schedule *s, const Loop *loop, Traffic *traffic);
 bool schedule_recomputes(const Schedule *s);
 
 // Marks the expressions that a loop's sweep computes (is_seen, by ExprId) and the accesses that it loads (is_loaded, by
-// AccessId), on the assumption that the expression `known` is available without computing (0: none).
+// AccessId; may be NULL), on the assumption that the expression `known` is available without computing (0: none).
 void mark_sweep_loads(const Kernel *k, const Loop *loop, int sweep, ExprId known, bool *is_seen, bool *is_loaded);
 
 #endif

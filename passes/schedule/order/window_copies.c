@@ -7,7 +7,7 @@
 #include <string.h>
 
 // The range of indices that the window reaches: the indices that a copy has.
-static void find_places(const Kernel *k, const Bound *b, int64_t *least, int64_t *most) {
+static void find_reach(const Kernel *k, const Bound *b, int64_t *least, int64_t *most) {
   const bool has_reach = b->reach_begin < b->reach_end;
   bound_range(k, b, least, most);
   if (has_reach && b->reach_begin < *least) *least = b->reach_begin;
@@ -117,24 +117,24 @@ typedef struct Copy {
   Access to, use; // the copy's accesses: along its own axes (to), along the products' axes (use)
   Bound use_bounds[MAX_RANK];
   int axes[MAX_AXES], n;                   // the copy's axes, outermost first
-  int place[MAX_RANK];                     // by window: the copy's axis
+  int axis_of[MAX_RANK];                   // by window: the copy's axis
   int64_t first[MAX_RANK], step[MAX_RANK]; // by window: index i on the copy's axis is index first + i * step of it
 } Copy;
 
 // Adds an axis to the kernel for the window.
-static void add_place(Kernel *k, AxisSet summed, int vector_axis, Copy *c, size_t i) {
+static void add_window_axis(Kernel *k, AxisSet summed, int vector_axis, Copy *c, size_t i) {
   static const char *const names[MAX_RANK] = {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"};
   const Bound *b = &c->w.bounds[i];
   int64_t least, most;
-  find_places(k, b, &least, &most);
+  find_reach(k, b, &least, &most);
   const bool reverses = is_backwards(k, b, summed, vector_axis);
   const int64_t step = c->step[i] = reverses ? -1 : 1, first = c->first[i] = reverses ? most : least;
-  c->place[i] = kernel_add_axis(k, names[i], most - least + 1, 0);
+  c->axis_of[i] = kernel_add_axis(k, names[i], most - least + 1, 0);
   if (k->out_of_memory) return;
   Bound *use = &c->use_bounds[i];
   *use = (Bound){.offset = (b->offset - first) * step, .extent = most - least + 1};
   for (int on = 0; on < k->naxes; on++) use->factor[on] = b->factor[on] * step;
-  c->axes[c->n++] = c->place[i];
+  c->axes[c->n++] = c->axis_of[i];
 }
 
 static void add_axes(Copy *c, AxisSet axes) {
@@ -143,17 +143,17 @@ static void add_axes(Copy *c, AxisSet axes) {
 
 // Chooses the layout of the copy, and adds its axes for windows to the kernel. If vectors lie along a window, its axis
 // is the last, and summed axes come just before it: then the elements that a row of results needs are contiguous.
-static void add_places(Kernel *k, const Product *p, AxisSet axes, int last, Copy *c) {
+static void lay_out_axes(Kernel *k, const Product *p, AxisSet axes, int last, Copy *c) {
   const AxisSet summed = k->exprs[p->sum].reduced, vectors = last >= 0 ? 1U << last : 0;
   AxisSet behind = 0;
   for (int axis = 0; axis < k->naxes; axis++)
     if (vectors & c->w.axes && (axes & summed) >> axis & 1 && !k->axes[axis].monomial) behind |= 1U << axis;
   add_axes(c, axes & ~behind & ~vectors);
   for (size_t i = 0; i < c->w.count && !k->out_of_memory; i++)
-    if (!(bound_axes(&c->w.bounds[i]) & vectors)) add_place(k, summed, p->vector_axis, c, i);
+    if (!(bound_axes(&c->w.bounds[i]) & vectors)) add_window_axis(k, summed, p->vector_axis, c, i);
   add_axes(c, behind);
   for (size_t i = 0; i < c->w.count && !k->out_of_memory; i++)
-    if (bound_axes(&c->w.bounds[i]) & vectors) add_place(k, summed, p->vector_axis, c, i);
+    if (bound_axes(&c->w.bounds[i]) & vectors) add_window_axis(k, summed, p->vector_axis, c, i);
   add_axes(c, axes & vectors);
 }
 
@@ -166,8 +166,8 @@ static int64_t lay_out(const Kernel *k, Copy *c) {
   }
   for (int axis = 0; axis < k->naxes; axis++) c->use.stride[axis] = c->to.stride[axis];
   for (size_t i = 0; i < c->w.count; i++) {
-    const int64_t stride = c->use_bounds[i].stride = c->to.stride[c->place[i]];
-    c->use.stride[c->place[i]] = 0;
+    const int64_t stride = c->use_bounds[i].stride = c->to.stride[c->axis_of[i]];
+    c->use.stride[c->axis_of[i]] = 0;
     c->use.offset += stride * c->use_bounds[i].offset;
     for (int axis = 0; axis < k->naxes; axis++)
       if (c->use_bounds[i].factor[axis]) c->use.stride[axis] = stride * c->use_bounds[i].factor[axis];
@@ -181,7 +181,7 @@ static ExprId move_load(Kernel *k, const Copy *c, const Expr *e, ExprId offset) 
   Access a = k->accesses[e->access];
   for (size_t i = 0; i < a.nbounds; i++) {
     const Bound *own = &k->accesses[e->access].bounds[i];
-    const int n = window_of(&c->w, own), axis = c->place[n];
+    const int n = window_of(&c->w, own), axis = c->axis_of[n];
     for (int on = 0; on < k->naxes; on++)
       if (own->factor[on]) a.stride[on] = 0;
     bounds[i] = (Bound){.offset = c->first[n], .extent = own->extent, .stride = own->stride};
@@ -206,7 +206,7 @@ static ExprId move_factor(Kernel *k, const Copy *c, ExprId factor) {
     if (!(e.axes & w->axes)) continue;
     const ExprId args[3] = {moved[e.args[0]], moved[e.args[1]], moved[e.args[2]]};
     if (n >= 0)
-      moved[id] = expr_fma(k, expr_constant(k, (double)c->step[n]), expr_index(k, c->place[n]),
+      moved[id] = expr_fma(k, expr_constant(k, (double)c->step[n]), expr_index(k, c->axis_of[n]),
                            expr_constant(k, (double)c->first[n]));
     else if (e.op == EXPR_LOAD) moved[id] = move_load(k, c, &e, args[0]);
     else moved[id] = expr_with_arguments(k, &e, args);
@@ -268,7 +268,7 @@ static bool is_too_large(const Kernel *k, const Expr *factor, const Windows *w) 
   }
   for (size_t i = 0; i < w->count; i++) {
     int64_t least, most;
-    find_places(k, &w->bounds[i], &least, &most);
+    find_reach(k, &w->bounds[i], &least, &most);
     if (nelems > times * largest / (most - least + 1)) return true;
     nelems *= most - least + 1;
   }
@@ -306,7 +306,7 @@ bool schedule_copy_window(Scheduling *s, ExprId id) {
     return false;
   }
   const int last = find_dense_axis(k, &s->product, id, &c.w);
-  add_places(k, &s->product, e.axes & ~c.w.axes, last, &c);
+  lay_out_axes(k, &s->product, e.axes & ~c.w.axes, last, &c);
   if (k->out_of_memory) return false;
   const int64_t nelems = lay_out(k, &c);
   c.use.bounds = c.use_bounds;
@@ -318,7 +318,7 @@ bool schedule_copy_window(Scheduling *s, ExprId id) {
   s->schedule->temporaries[c.to.temporary].monomial = k->axes[c.axes[0]].monomial;
   s->plan[id].copied = expr_label(k, move_factor(k, &c, id), e.label);
   s->plan[id].copy = kernel_add_access(k, &c.to);
-  s->plan[id].stored = kernel_add_access(k, &c.use);
-  s->plan[id].is_stored = true;
+  s->plan[id].materialised = kernel_add_access(k, &c.use);
+  s->plan[id].is_materialised = true;
   return !k->out_of_memory;
 }

@@ -2,8 +2,8 @@
 // current iteration still needs.
 #include "passes/schedule/tune/tune.h"
 
+#include "ir/kernel/needed.h"
 #include "passes/costs/costs.h"
-#include "passes/schedule/order/traffic.h"
 
 #include <string.h>
 
@@ -11,13 +11,9 @@ typedef struct Fetching {
   const Kernel *k;
   const Target *target;
   const ScheduleOverrides *overrides;
-  bool *is_seen, *is_loaded_now; // by ExprId, by AccessId: in one sweep
-  bool *is_loaded;               // by AccessId: in any sweep
+  bool *is_needed; // by ExprId: some sweep computes it
+  bool *is_loaded; // by AccessId: some sweep loads it
 } Fetching;
-
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
 
 // The number of tensors that an outer iteration loads a row from; *nbytes: the bytes of these rows.
 static int count_tensors(const Fetching *f, const Loop *loop, int64_t *nbytes) {
@@ -26,10 +22,10 @@ static int count_tensors(const Fetching *f, const Loop *loop, int64_t *nbytes) {
   int count = 0;
   *nbytes = 0;
   memset(f->is_loaded, 0, k->naccesses * sizeof *f->is_loaded);
-  for (int sweep = 0; sweep < loop->nsweeps; sweep++) {
-    mark_sweep_loads(k, loop, sweep, 0, f->is_seen, f->is_loaded_now);
-    for (AccessId i = 0; i < k->naccesses; i++) f->is_loaded[i] |= f->is_loaded_now[i];
-  }
+  memset(f->is_needed, 0, k->nexprs * sizeof *f->is_needed);
+  for (size_t i = 0; i < loop->nroots; i++) loop_mark_root(k, loop, &loop->roots[i], f->is_needed);
+  for (ExprId id = 1; id < k->nexprs; id++)
+    if (f->is_needed[id] && k->exprs[id].op == EXPR_LOAD) f->is_loaded[k->exprs[id].access] = true;
   for (AccessId i = 0; i < k->naccesses; i++) {
     const Access *a = &k->accesses[i];
     const AxisSet axes = access_axes(k, a);
@@ -40,9 +36,9 @@ static int count_tensors(const Fetching *f, const Loop *loop, int64_t *nbytes) {
   return count;
 }
 
-// The outer iterations of as many steps as reach the distance, but only so many that their data fills, with that of the
-// current step, half of the L2 cache: more would evict data that is still needed. Each tensor after the second counts
-// as two, as measured: its prefetched rows wait for a later sweep while other tensors are prefetched.
+// The outer iterations of as many micro-kernels as reach the distance, but only so many that their data fills, with
+// that of the current micro-kernel, half of the L2 cache: more would evict data that is still needed. Each tensor after
+// the second counts as two, as measured: its prefetched rows wait for a later sweep while other tensors are prefetched.
 static int64_t choose_iterations(const Fetching *f, const Loop *loop, int ntensors, int64_t nbytes) {
   if (!nbytes) return 0;
   const AxisSet inner = loop_inner_axes(loop);
@@ -50,7 +46,8 @@ static int64_t choose_iterations(const Fetching *f, const Loop *loop, int ntenso
   const int64_t nsteps = axes_monomial(f->k, inner) || distance <= step ? 1 : (distance + step - 1) / step;
   if (ntensors > 2) nbytes = nbytes / ntensors * (2 * ntensors - 2);
   const int64_t fit = f->target->l2_nbytes / 2 / nbytes;
-  return fit > loop->rows ? least(fit - loop->rows, nsteps * loop->rows) : 0;
+  if (fit <= loop->rows) return 0;
+  return fit - loop->rows < nsteps * loop->rows ? fit - loop->rows : nsteps * loop->rows;
 }
 
 // The distance of prefetches within an outer iteration, if the iteration is too long to be prefetched whole and the
@@ -73,7 +70,7 @@ static void choose(Fetching *f, Loop *loop) {
   if (!has_inner_sums || loop_sums_in_lanes(loop) || loop_has(loop, LOOP_ROW_LANES) || loop_tile(loop) ||
       nelems <= f->k->costs->fetch_nelems)
     return;
-  if (loop_has(loop, LOOP_TAPS)) return; // steps for later taps find the first tap's data in the caches
+  if (loop_has(loop, LOOP_TAPS)) return; // micro-kernels for later taps find the first tap's data in the caches
   int64_t nbytes;
   const int ntensors = count_tensors(f, loop, &nbytes);
   if (loop->nouter == 1 || loop->rows == 1)
@@ -87,10 +84,9 @@ bool schedule_choose_prefetch(Schedule *s, const Target *target, const ScheduleO
   Fetching f = {.k = k,
                 .target = target,
                 .overrides = overrides,
-                .is_seen = KERNEL_ARRAY(k, bool, k->nexprs),
-                .is_loaded_now = KERNEL_ARRAY(k, bool, k->naccesses + 1),
+                .is_needed = KERNEL_ARRAY(k, bool, k->nexprs),
                 .is_loaded = KERNEL_ARRAY(k, bool, k->naccesses + 1)};
-  if (!f.is_seen || !f.is_loaded_now || !f.is_loaded) return false;
+  if (!f.is_needed || !f.is_loaded) return false;
   for (size_t i = 0; i < s->nloops; i++) choose(&f, &s->loops[i]);
   return true;
 }

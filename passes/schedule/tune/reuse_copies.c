@@ -19,7 +19,7 @@ static bool has_temporaries(const Schedule *s) {
 // The access that the loop copies to a temporary; NULL: the loop does anything else.
 static const Access *copied_access(const Schedule *s, const Loop *loop) {
   const Kernel *k = s->kernel;
-  if (!loop->is_side || loop->nroots != 1 || loop->roots[0].kind != ROOT_STORE) return NULL;
+  if (!loop->is_producer || loop->nroots != 1 || loop->roots[0].kind != ROOT_STORE) return NULL;
   if (k->accesses[loop->roots[0].access].value) return NULL;
   const Expr *e = &k->exprs[loop->roots[0].expr];
   return e->op == EXPR_LOAD && !e->args[0] && k->accesses[e->access].value ? &k->accesses[e->access] : NULL;
@@ -70,8 +70,8 @@ static void reuse_copies(const Schedule *before, Schedule *s) {
       Loop *loop = &s->loops[i];
       const Pair p = {{before, s}, {&before->loops[j], loop}, loop->nouter + loop->ninner};
       if (!is_same_copy(&p)) continue;
-      loop->is_made = true;
-      s->temporaries[s->kernel->accesses[loop->roots[0].access].temporary].is_made = true;
+      loop->is_reused = true;
+      s->temporaries[s->kernel->accesses[loop->roots[0].access].temporary].is_reused = true;
     }
 }
 

@@ -67,6 +67,7 @@ static bool is_worth_it(Saving *s, const LoopSweep *first, const LoopSweep *p, E
   return spared_nbytes(s, p, mask, loop_inner_axes(p->loop)) > s->target->l1_nbytes;
 }
 
+// Finds the masks worth saving, and the first sweep that computes each.
 static void find_masks(Saving *s) {
   for (ExprId id = 1; id < s->noriginals; id++) {
     if (!expr_is_mask(s->k, id)) continue;
@@ -81,8 +82,8 @@ static void find_masks(Saving *s) {
   }
 }
 
-// Whether the mask can be in a local array of the step, which stays in the caches: no other loop needs the mask, and
-// the mask of an outer iteration is small.
+// Whether the mask can be in a local array of the micro-kernel, which stays in the caches: no other loop needs the
+// mask, and the mask of an outer iteration is small.
 static bool is_steps_own(const Saving *s, ExprId mask, int64_t nbytes, Monomial monomial) {
   const Loop *loop = s->sweeps[s->first[mask]].loop;
   bool is_elsewhere = false;
@@ -160,7 +161,7 @@ static bool find_sweeps(Saving *s) {
       LoopSweep *p = &s->sweeps[s->nsweeps++];
       *p = (LoopSweep){&schedule->loops[i], sweep, KERNEL_ARRAY(s->k, bool, k->nexprs)};
       if (!p->is_seen) return false;
-      mark_sweep_loads(k, p->loop, sweep, 0, p->is_seen, s->with);
+      mark_sweep_loads(k, p->loop, sweep, 0, p->is_seen, NULL);
     }
   return true;
 }
@@ -183,7 +184,7 @@ static bool allocate(Saving *s) {
 
 bool schedule_save_masks(Schedule *schedule, const Target *target, const ScheduleOverrides *overrides) {
   Kernel *k = schedule->kernel;
-  bool has_masks = false, is_any_kept = false;
+  bool has_masks = false, is_any_saved = false;
   for (ExprId id = 1; id < k->nexprs; id++) has_masks |= expr_is_mask(k, id);
   if (!has_masks) return true;
   Saving s = {.schedule = schedule, .k = k, .target = target, .overrides = overrides, .noriginals = k->nexprs};
@@ -191,9 +192,9 @@ bool schedule_save_masks(Schedule *schedule, const Target *target, const Schedul
   find_masks(&s);
   for (ExprId id = 1; id < s.noriginals; id++) {
     if (!s.is_saved[id]) continue;
-    is_any_kept = true;
+    is_any_saved = true;
     if (!save(&s, id)) return false;
   }
-  for (size_t i = 0; is_any_kept && i < s.nsweeps; i++) replace_roots(&s, i);
+  for (size_t i = 0; is_any_saved && i < s.nsweeps; i++) replace_roots(&s, i);
   return !k->out_of_memory;
 }

@@ -2,6 +2,7 @@
 // sweeps load it.
 #include "passes/schedule/tune/tune.h"
 
+#include "ir/kernel/needed.h"
 #include "passes/costs/costs.h"
 #include "passes/schedule/order/traffic.h"
 
@@ -11,7 +12,6 @@ typedef struct Reuse {
   int most;        // spills
   int *first;      // by ExprId: the first sweep that computes it; nsweeps: no sweep does
   bool *is_seen;   // by ExprId: the current sweep computes it
-  bool *is_loaded; // by AccessId: the current sweep loads it
   bool *is_costly; // by ExprId
 } Reuse;
 
@@ -20,19 +20,13 @@ static bool is_costly_operator(ExprOp op) {
   return expr_info[op].is_elementary || op == EXPR_IS_KEPT;
 }
 
-static bool is_reused(const Loop *loop, ExprId id) {
-  for (int i = 0; i < loop->nspills; i++)
-    if (loop->spills[i].expr == id) return true;
-  return false;
-}
-
 // Sets is_costly: a costly operator must be evaluated to compute the expression from spilled vectors and finished sums.
 static void find_costs(Reuse *r) {
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const Expr *e = &r->k->exprs[id];
     r->is_costly[id] = is_costly_operator(e->op);
     for (int a = 0; a < 3; a++) r->is_costly[id] |= e->args[a] && r->is_costly[e->args[a]];
-    if (expr_is_reduction(e) || is_reused(r->loop, id)) r->is_costly[id] = false;
+    if (expr_is_reduction(e) || loop_spilling_sweep(r->loop, id) < r->loop->nsweeps) r->is_costly[id] = false;
   }
 }
 
@@ -51,21 +45,22 @@ static bool has_new_user(const Reuse *r, ExprId id, int sweep) {
   return is_root_operand(r, id, sweep);
 }
 
+// Spills vectors that an earlier sweep computed and that this one needs again.
 static void reuse_in_sweep(Reuse *r, int sweep) {
   const int last = r->loop->axes[r->loop->nouter];
-  mark_sweep_loads(r->k, r->loop, sweep, 0, r->is_seen, r->is_loaded);
+  mark_sweep_loads(r->k, r->loop, sweep, 0, r->is_seen, NULL);
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (r->is_seen[id] && r->first[id] > sweep) r->first[id] = sweep;
   for (ExprId id = 1; id < r->k->nexprs && r->loop->nspills < r->most; id++) {
     const Expr *e = &r->k->exprs[id];
-    if (!r->is_seen[id] || r->first[id] >= sweep || is_reused(r->loop, id)) continue;
+    if (!r->is_seen[id] || r->first[id] >= sweep || loop_spilling_sweep(r->loop, id) < r->loop->nsweeps) continue;
     if (expr_is_mask(r->k, id) || !(e->axes >> last & 1) || !(e->axes & loop_outer_axes(r->loop))) continue;
     find_costs(r);
     if (r->is_costly[id] && has_new_user(r, id, sweep)) r->loop->spills[r->loop->nspills++] = (Spill){id, r->first[id]};
   }
 }
 
-// How many vectors a step may spill, of `nbytes` bytes each.
+// How many vectors a micro-kernel may spill, of `nbytes` bytes each.
 static int most_spills(const Costs *costs, bool is_scalar, int64_t nbytes) {
   if (nbytes > costs->spill_nbytes) return 0;
   if (!is_scalar || nbytes * MOST_SPILLS <= costs->scalar_nbytes) return MOST_SPILLS;
@@ -81,8 +76,7 @@ static bool reuse_in_loop(Kernel *k, Loop *loop, bool is_scalar) {
   Reuse r = {.k = k, .loop = loop, .most = most, .first = KERNEL_ARRAY(k, int, k->nexprs)};
   r.is_seen = KERNEL_ARRAY(k, bool, k->nexprs);
   r.is_costly = KERNEL_ARRAY(k, bool, k->nexprs);
-  r.is_loaded = KERNEL_ARRAY(k, bool, k->naccesses + 1);
-  if (!r.first || !r.is_seen || !r.is_costly || !r.is_loaded) return false;
+  if (!r.first || !r.is_seen || !r.is_costly) return false;
   for (ExprId id = 0; id < k->nexprs; id++) r.first[id] = loop->nsweeps;
   for (int sweep = 0; sweep < loop->nsweeps; sweep++) reuse_in_sweep(&r, sweep);
   return true;

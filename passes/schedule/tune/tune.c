@@ -1,6 +1,6 @@
-// Chooses, for a target, everything that does not affect bits: rows per step, register tiles (rows and vectors),
-// columns and blocks of products, serial or parallel, separate sweeps for stores, peeling, streamed stores, the
-// direction of the last sweep.
+// Chooses, for a target, everything that does not affect bits: rows per micro-kernel, register tiles (rows and
+// vectors), columns and blocks of products, serial or parallel, separate sweeps for stores, peeling, streamed stores,
+// the direction of the last sweep.
 #include "passes/schedule/tune/tune.h"
 
 #include "ir/kernel/scatter.h"
@@ -51,8 +51,8 @@ static bool are_neighbours(const Tuning *t, const Loop *loop) {
          loop->ninner > 1 && row_nbytes(t) > t->target->l1_nbytes;
 }
 
-// The time of the slowest thread for its rows, `together` rows in a step, in units of a row's work if the data is in
-// the cache. The remaining rows are computed one by one.
+// The time of the slowest thread for its rows, `together` rows in a micro-kernel, in units of a row's work if the data
+// is in the cache. The remaining rows are computed one by one.
 static int64_t neighbours_cost(const Tuning *t, int64_t together) {
   const int64_t misses = t->k->costs->neighbour_misses;
   const int64_t nrows = axes_nelems(t->k, t->outer), threads = t->target->threads;
@@ -61,7 +61,7 @@ static int64_t neighbours_cost(const Tuning *t, int64_t together) {
   return most > least + rest ? most : least + rest;
 }
 
-// The rows per step of least cost whose adjacent runs are short enough.
+// The rows per micro-kernel of least cost whose adjacent runs are short enough.
 static int choose_neighbours(const Tuning *t, const Loop *loop) {
   const int64_t most = schedule_keys[SCHEDULE_ROWS].most, nbytes = t->k->costs->neighbour_run;
   const int64_t run = t->k->axes[loop_vector_axis(loop)].extent * (int64_t)sizeof(float);
@@ -71,8 +71,8 @@ static int choose_neighbours(const Tuning *t, const Loop *loop) {
   return best;
 }
 
-// A step with several rows loads vectors that are the same for all rows only once, and loads and stores partial sums
-// once.
+// A micro-kernel with several rows loads vectors that are the same for all rows only once, and loads and stores partial
+// sums once.
 static int choose_rows(const Tuning *t, const Loop *loop) {
   if (!loop->may_share_rows) return 1;
   const bool is_long = t->target->code == CODE_SCALAR && t->k->is_f64; // two rows of f64 take 3 kB of the stack
@@ -155,8 +155,8 @@ static const Access *peeled_store(const Tuning *t, const Loop *loop) {
   return is_peeled ? a : NULL;
 }
 
-// The peeled sweep takes the rows of a step one by one. If they are streamed, more of them only hide each other's
-// latencies, unless the step adds them up.
+// The peeled sweep takes the rows of a micro-kernel one by one. If they are streamed, more of them only hide each
+// other's latencies, unless the micro-kernel adds them up.
 static void limit_streamed_rows(const Tuning *t, Loop *loop) {
   const Access *a = peeled_store(t, loop);
   if (a && loop->rows > t->k->costs->peel_rows && is_worth_streaming(t, a) && !loop_has_partial_arrays(t->k, loop))
@@ -207,19 +207,21 @@ static void set_block(Loop *loop, int64_t length) {
   if (!loop_has_roots(loop, ROOT_REDUCE_OUTER)) loop->cut.length = length;
 }
 
-// Products. The registers hold a step's accumulators, one for each of `rows` rows and `vectors` vectors, and beside
-// them all vectors and one row's scalar. With more than FEW_VECTORS (tree_passes.h), they hold all rows' scalars and
-// one vector: as many, if there are no more rows than vectors, else the compiler keeps some scalars in memory.
+// Products. The registers hold a micro-kernel's accumulators, one for each of `rows` rows and `vectors` vectors, and
+// beside them all vectors and one row's scalar. With more than FEW_VECTORS (tree_passes.h), they hold all rows' scalars
+// and one vector: as many, if there are no more rows than vectors, else the compiler keeps some scalars in memory.
 static int64_t tile_registers(int64_t rows, int64_t vectors) {
   return rows * vectors + vectors + 1;
 }
 
-// The time of a step: its rows, as fewer than tile_least_rows do not fill the pipelines, and loading the vectors.
+// The time of a micro-kernel: its rows, as fewer than tile_least_rows do not fill the pipelines, and loading the
+// vectors.
 static int64_t step_cost(const Costs *c, int64_t rows) {
   return (rows > c->tile_least_rows ? rows : c->tile_least_rows) + c->tile_loads;
 }
 
-// The time for all rows of an index on the free axes: `together` rows in a step, and the remaining rows in another.
+// The time for all rows of an index on the batch axes: `together` rows in a micro-kernel, and the remaining rows in
+// another.
 static int64_t product_cost(const Costs *c, int64_t nrows, int64_t together) {
   return nrows / together * step_cost(c, together) + (nrows % together ? step_cost(c, nrows % together) : 0);
 }
@@ -239,8 +241,8 @@ static bool is_loaded(const Tuning *t, const Loop *loop, AccessId access) {
   return is_any;
 }
 
-// Whether rows of a factor that is read from its tensor are multiples of a page apart: then the elements that a step
-// reads at the same time are in a single set of the L1 cache.
+// Whether rows of a factor that is read from its tensor are multiples of a page apart: then the elements that a
+// micro-kernel reads at the same time are in a single set of the L1 cache.
 static bool has_aliased_rows(const Tuning *t, const Loop *loop) {
   const int middle = loop->axes[loop->nouter + loop->ninner - 2];
   bool is_any = false;
@@ -276,11 +278,11 @@ static int64_t product_block(const Tuning *t, const Loop *loop) {
   const int64_t nrows = axes_nelems(k, loop_cut_axes(loop)), threads = t->target->threads;
   int64_t block = t->target->l2_nbytes / 2 / (nbytes > 0 ? nbytes : 1);
   if (block < k->costs->product_block_rows) block = k->costs->product_block_rows;
-  const int64_t nfree = axes_nelems(k, t->outer & ~loop_cut_axes(loop)),
+  const int64_t nbatch = axes_nelems(k, t->outer & ~loop_cut_axes(loop)),
                 least = k->costs->product_thread_blocks * threads;
-  // Rounded up to whole steps, so that there are not one or two blocks more than threads can divide evenly.
-  const int64_t even = (nrows * nfree + least - 1) / least;
-  if (nfree * ((nrows + block - 1) / block) < least && even < block)
+  // Rounded up to whole micro-kernels, so that there are not one or two blocks more than threads can divide evenly.
+  const int64_t even = (nrows * nbatch + least - 1) / least;
+  if (nbatch * ((nrows + block - 1) / block) < least && even < block)
     return even > 0 ? whole_steps(loop, even) : loop->rows;
   return block > loop->rows ? block / loop->rows * loop->rows : loop->rows;
 }
@@ -300,7 +302,8 @@ static int count_vectors(const Tuning *t, const Loop *loop, int64_t most) {
   return (int)(axis->monomial || vectors > most ? most : vectors > 1 ? vectors : 1);
 }
 
-// Chooses the register tile. A step of few rows leaves registers for more vectors, which read longer pieces of memory.
+// Chooses the register tile. A micro-kernel of few rows leaves registers for more vectors, which read longer pieces of
+// memory.
 static void choose_tile(const Tuning *t, Loop *loop) {
   const Costs *c = t->k->costs;
   const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1);
@@ -326,8 +329,8 @@ static bool scatters_results(const Tuning *t, const Loop *loop) {
   return is_any;
 }
 
-// Columns of a step. For short sums, several groups of vectors, so that a row's results are long runs of memory, but so
-// few that the factor of these columns stays in the L2 cache from one step to the next.
+// Columns of a micro-kernel. For short sums, several groups of vectors, so that a row's results are long runs of
+// memory, but so few that the factor of these columns stays in the L2 cache from one micro-kernel to the next.
 static int64_t choose_columns(const Tuning *t, const Loop *loop) {
   const Kernel *k = t->k;
   const int axis = loop_vector_axis(loop);
@@ -355,15 +358,15 @@ static bool loads_from_pages(const Tuning *t, const Loop *loop, AccessId id) {
 }
 
 // Whether the access loads vectors of a factor that is larger than the L2 cache and has a part for each index on the
-// free axes: the first step over a part's rows waits for each column. But all steps prefetch the next columns; with
-// more than fetch_steps, the prefetches cost more than the wait.
+// batch axes: the first micro-kernel over a part's rows waits for each column. But all micro-kernels prefetch the next
+// columns; with more than fetch_steps, the prefetches cost more than the wait.
 static bool loads_parts(const Tuning *t, const Loop *loop, AccessId id) {
   if (axes_nelems(t->k, loop_cut_axes(loop)) > t->k->costs->fetch_steps * loop->rows) return false;
   const Access *a = &t->k->accesses[id];
   const int vector_axis = loop_vector_axis(loop), middle = loop->axes[loop->nouter + loop->ninner - 2];
   const int64_t group = (int64_t)loop->vectors * LANES;
   bool has_parts = false;
-  for (int i = 0; i < loop->nfree; i++) has_parts |= a->stride[loop->axes[i]] > a->stride[middle];
+  for (int i = 0; i < loop->nbatch; i++) has_parts |= a->stride[loop->axes[i]] > a->stride[middle];
   return has_parts && a->value && !a->nbounds && a->stride[vector_axis] == 1 && a->stride[middle] > group &&
          t->k->axes[vector_axis].extent > group && is_loaded(t, loop, id) && exceeds_l2(t, a);
 }
@@ -392,9 +395,9 @@ static int choose_windows_ahead(const Tuning *t, const Loop *loop) {
   return has_windows ? (int)schedule_number(t->overrides, SCHEDULE_PREFETCH, 1) : 0;
 }
 
-// Whether to prefetch the next step's rows: a factor that is larger than the L2 cache has contiguous rows, so that a
-// step would wait for the beginning of each row. With a sum longer than fetch_rows_sum, the wait is a small part of
-// the time.
+// Whether to prefetch the next micro-kernel's rows: a factor that is larger than the L2 cache has contiguous rows, so
+// that a micro-kernel would wait for the beginning of each row. With a sum longer than fetch_rows_sum, the wait is a
+// small part of the time.
 static bool choose_fetch_of_rows(const Tuning *t, const Loop *loop) {
   bool is_far = false;
   if (axes_nelems(t->k, loop_middle_axes(loop)) > t->k->costs->fetch_rows_sum) return false;
@@ -413,13 +416,13 @@ static void tune_product(Tuning *t, Loop *loop) {
   choose_threads(t, loop, t->k->costs->serial_products);
 }
 
-// The rows of a step are all taps of a window, or of its last axis. A step has as many vectors as there are registers
-// for the sums, beside a vector of the factor that all rows use.
+// The rows of a micro-kernel are all taps of a window, or of its last axis. A micro-kernel has as many vectors as there
+// are registers for the sums, beside a vector of the factor that all rows use.
 static void tune_depthwise(const Tuning *t, Loop *loop) {
   const int most = (int)t->k->costs->depthwise_vectors;
   const int registers = t->target->vector_registers / (t->k->is_f64 ? 2 : 1) - 1;
   int64_t rows = 1;
-  for (int i = loop->nouter - 1; i >= loop->nfree; i--) {
+  for (int i = loop->nouter - 1; i >= loop->nbatch; i--) {
     const int64_t extent = t->k->axes[loop->axes[i]].extent;
     if (extent * rows > registers) break;
     rows *= extent;
@@ -442,8 +445,8 @@ static bool copies_into_panels(const Tuning *t, const Loop *loop) {
          to->stride[loop->axes[loop->nouter - 1]] < axes_nelems(t->k, t->inner);
 }
 
-// Panels are far apart, in memory that uses few sets of the caches and many pages. With several rows in a step, more of
-// a panel's cache lines are filled at once.
+// Panels are far apart, in memory that uses few sets of the caches and many pages. With several rows in a micro-kernel,
+// more of a panel's cache lines are filled at once.
 static void tune_copy(Tuning *t, Loop *loop) {
   const Costs *c = t->k->costs;
   t->outer = loop_outer_axes(loop);
@@ -486,7 +489,7 @@ static void tune_loop(Tuning *t, Loop *loop) {
 bool schedule_tune_loops(Schedule *s, const Target *target, const ScheduleOverrides *overrides) {
   Tuning t = {.k = s->kernel, .target = target, .overrides = overrides};
   for (size_t i = 0; i < s->nloops; i++)
-    if (!s->loops[i].is_side) tune_loop(&t, &s->loops[i]);
+    if (!s->loops[i].is_producer) tune_loop(&t, &s->loops[i]);
     else if (target->code != CODE_SMALL) tune_copy(&t, &s->loops[i]);
   return true;
 }

@@ -1,6 +1,6 @@
 // Completes a schedule for a target. Why the passes are in this order:
 //   by-element        first: it changes what lies in lanes
-//   tune-loops        before the others, which need the rows of a step and the sweeps
+//   tune-loops        before the others, which need the rows of a micro-kernel and the sweeps
 //   whole-bytes       when blocks have their final length
 //   save-masks        before spill-vectors and prefetch, as it changes what sweeps load
 //   place-temporaries last, as save-masks adds temporaries
@@ -59,7 +59,7 @@ const KernelPass tune_passes[] = {
     {"by-element", NULL, take_rows, "in scalar C, let vectors lie along rows; for little code, elements one by one",
      NEEDED},
     {"tune-loops", NULL, schedule_tune_loops,
-     "choose rows of a step, register tiles, blocks, threads and streamed stores", NEEDED},
+     "choose rows of a micro-kernel, register tiles, blocks, threads and streamed stores", NEEDED},
     {"whole-bytes", NULL, keep_bytes_whole, "run loops whose blocks share bytes on one thread", NEEDED},
     {"save-masks", NULL, schedule_save_masks, "save masks that spare later sweeps a tensor", FOR_SPEED},
     {"spill-vectors", NULL, schedule_spill_vectors, "save costly vectors that later sweeps need", FOR_SPEED},

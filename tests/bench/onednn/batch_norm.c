@@ -6,7 +6,7 @@
 #include "tests/bench/norm_groups.h"
 
 typedef struct BatchNorm {
-  dnnl_memory_desc_t given, used; // data's layout in the graph, and the primitive's layout
+  Desc given, used; // data's layout in the graph, and the primitive's layout
   const Value *src, *gamma;
   unsigned flags;
   float epsilon;
@@ -15,7 +15,7 @@ typedef struct BatchNorm {
 // Descriptions
 
 // The graph's own axes, the channel's moved to the second place.
-static bool desc_as_is(dnnl_memory_desc_t *desc, const Shape *shape, int channel_axis, dnnl_data_type_t type) {
+static bool desc_as_is(Desc *desc, const Shape *shape, int channel_axis, dnnl_data_type_t type) {
   dnnl_dims_t dims, strides;
   int64_t stride = 1;
   for (int axis = shape->rank - 1; axis >= 0; axis--) {
@@ -24,11 +24,11 @@ static bool desc_as_is(dnnl_memory_desc_t *desc, const Shape *shape, int channel
     strides[to] = stride;
     stride *= dims[to];
   }
-  return dnnl_memory_desc_init_by_strides(desc, shape->rank, dims, type, strides) == dnnl_success;
+  return desc_by_strides(desc, shape->rank, dims, type, strides);
 }
 
 // [N, C, pixels, 1]. A matrix of rank 2 is taken as one with the channels last.
-static bool desc_as_image(dnnl_memory_desc_t *desc, const Shape *shape, int channel_axis, dnnl_data_type_t type) {
+static bool desc_as_image(Desc *desc, const Shape *shape, int channel_axis, dnnl_data_type_t type) {
   const int64_t batch = extent_value(shape->extent[0]), channels = extent_value(shape->extent[channel_axis]);
   int64_t pixels = 1;
   for (int axis = 1; axis < shape->rank; axis++)
@@ -36,7 +36,7 @@ static bool desc_as_image(dnnl_memory_desc_t *desc, const Shape *shape, int chan
   const bool is_channels_last = channel_axis == shape->rank - 1;
   const dnnl_dims_t dims = {batch, channels, pixels, 1};
   const dnnl_dims_t last = {pixels * channels, 1, channels, channels}, first = {channels * pixels, pixels, 1, 1};
-  return dnnl_memory_desc_init_by_strides(desc, 4, dims, type, is_channels_last ? last : first) == dnnl_success;
+  return desc_by_strides(desc, 4, dims, type, is_channels_last ? last : first);
 }
 
 static bool batch_norm_init(const Sequence *s, BatchNorm *b, const Node *node) {
@@ -50,27 +50,26 @@ static bool batch_norm_init(const Sequence *s, BatchNorm *b, const Node *node) {
   bool is_image = s->form & (FORM_AS_IMAGES | FORM_BLOCKED);
   if (!(is_image ? desc_as_image : desc_as_is)(&b->given, shape, channel_axis, type)) return false;
   b->used = b->given;
-  return !(s->form & FORM_BLOCKED) ||
-         dnnl_memory_desc_init_by_tag(&b->used, 4, b->given.dims, type, dnnl_nChw16c) == dnnl_success;
+  return !(s->form & FORM_BLOCKED) || desc_by_tag(&b->used, 4, b->given.dims, type, dnnl_nChw16c);
 }
 
 // Data in the layout that is used
 
 static bool is_reordered(const BatchNorm *b) {
-  return !dnnl_memory_desc_equal(&b->given, &b->used);
+  return !desc_equal(&b->given, &b->used);
 }
 
 // The memory in which the primitive finds v, after a reorder if one is needed. NULL: impossible.
 static void *place_to_read(Sequence *s, const BatchNorm *b, const Value *v) {
   void *place = s->places[v->index];
   if (!is_reordered(b)) return place;
-  void *buffer = sequence_buffer(s, dnnl_memory_desc_get_size(&b->used));
+  void *buffer = sequence_buffer(s, desc_nbytes(&b->used));
   return buffer && sequence_reorder(s, &b->given, place, &b->used, buffer) ? buffer : NULL;
 }
 
 // The memory in which the primitive stores v; finish_writing converts it to the graph's layout.
 static void *place_to_write(Sequence *s, const BatchNorm *b, const Value *v) {
-  return is_reordered(b) ? sequence_buffer(s, dnnl_memory_desc_get_size(&b->used)) : s->places[v->index];
+  return is_reordered(b) ? sequence_buffer(s, desc_nbytes(&b->used)) : s->places[v->index];
 }
 
 static bool finish_writing(Sequence *s, const BatchNorm *b, void *place, const Value *v) {
@@ -80,10 +79,8 @@ static bool finish_writing(Sequence *s, const BatchNorm *b, void *place, const V
 // Forwards
 
 static Step *add_forward_step(Sequence *s, const BatchNorm *b, dnnl_prop_kind_t kind) {
-  dnnl_batch_normalization_desc_t forward;
-  if (dnnl_batch_normalization_forward_desc_init(&forward, kind, &b->used, b->epsilon, b->flags) != dnnl_success)
-    return NULL;
-  return sequence_add(s, &forward, NULL);
+  const NormDesc norm = {.data = &b->used, .epsilon = b->epsilon, .flags = b->flags};
+  return sequence_add(s, describe_batch_norm(s->engine, kind, &norm));
 }
 
 static bool add_forward(Sequence *s, BatchNorm *b, const Node *node, dnnl_prop_kind_t kind, const Value *mean,
@@ -122,27 +119,28 @@ bool add_batch_norm_training(Sequence *s, const Node *node) {
 // Backwards
 
 typedef struct Mask { // of a fused ReLU
-  dnnl_memory_desc_t desc;
+  Desc desc;
   void *data; // NULL: nothing is fused
 } Mask;
 
-bool workspace_desc(const Step *step, dnnl_memory_desc_t *desc) {
+bool workspace_desc(const Step *step, Desc *desc) {
   const_dnnl_primitive_desc_t description;
   if (dnnl_primitive_get_primitive_desc(step->primitive, &description) != dnnl_success) return false;
-  *desc = *dnnl_primitive_desc_query_md(description, dnnl_query_workspace_md, 0);
-  return true;
+  const Desc *wanted = desc_wanted(description, dnnl_query_workspace_md);
+  if (wanted) *desc = *wanted;
+  return wanted;
 }
 
 // Runs the forward pass, which stores y and the mask as in a training step: once, not timed.
 static bool keep_mask(Sequence *s, const BatchNorm *b, const Value *y, Mask *mask) {
-  dnnl_memory_desc_t vector;
+  Desc vector;
   if (!vector_desc(&vector, b->gamma)) return false;
-  const size_t nbytes = dnnl_memory_desc_get_size(&vector);
+  const size_t nbytes = desc_nbytes(&vector);
   void *mean = sequence_buffer(s, nbytes), *variance = sequence_buffer(s, nbytes), *zeros = sequence_buffer(s, nbytes);
   void *from = place_to_read(s, b, b->src), *to = place_to_write(s, b, y);
   Step *step = mean && variance && zeros && from && to ? add_forward_step(s, b, dnnl_forward_training) : NULL;
   if (!step || !workspace_desc(step, &mask->desc)) return false;
-  mask->data = sequence_buffer(s, dnnl_memory_desc_get_size(&mask->desc));
+  mask->data = sequence_buffer(s, desc_nbytes(&mask->desc));
   return mask->data && sequence_set(s, step, DNNL_ARG_SRC, &b->used, from) &&
          sequence_set(s, step, DNNL_ARG_DST, &b->used, to) && sequence_set(s, step, DNNL_ARG_MEAN, &vector, mean) &&
          sequence_set(s, step, DNNL_ARG_VARIANCE, &vector, variance) &&
@@ -154,17 +152,9 @@ static bool keep_mask(Sequence *s, const BatchNorm *b, const Value *y, Mask *mas
 
 static Step *add_backward_step(Sequence *s, const BatchNorm *b, bool wants_parameters) {
   const dnnl_prop_kind_t kind = wants_parameters ? dnnl_backward : dnnl_backward_data;
-  dnnl_batch_normalization_desc_t forward, backward;
-  dnnl_primitive_desc_t hint;
-  if (dnnl_batch_normalization_forward_desc_init(&forward, dnnl_forward_training, &b->used, b->epsilon, b->flags) !=
-          dnnl_success ||
-      dnnl_batch_normalization_backward_desc_init(&backward, kind, &b->used, &b->used, b->epsilon, b->flags) !=
-          dnnl_success ||
-      dnnl_primitive_desc_create(&hint, &forward, NULL, s->engine, NULL) != dnnl_success)
-    return NULL;
-  Step *step = sequence_add(s, &backward, hint);
-  dnnl_primitive_desc_destroy(hint);
-  return step;
+  const NormDesc norm = {.data = &b->used, .epsilon = b->epsilon, .flags = b->flags};
+  dnnl_primitive_desc_t hint = describe_batch_norm(s->engine, dnnl_forward_training, &norm);
+  return sequence_add_gradient(s, describe_batch_norm_gradient(s->engine, kind, &norm, hint), hint);
 }
 
 static bool set_backward(Sequence *s, Step *step, const BatchNorm *b, const Node *node, const Mask *mask) {

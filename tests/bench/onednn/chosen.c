@@ -3,10 +3,9 @@
 
 #include <string.h>
 
-void desc_of_any(dnnl_memory_desc_t *desc) {
-  dnnl_memory_desc_t any;
-  if (dnnl_memory_desc_init_by_tag(&any, desc->ndims, desc->dims, desc->data_type, dnnl_format_tag_any) == dnnl_success)
-    *desc = any;
+void desc_of_any(Desc *desc) {
+  Desc any;
+  if (desc_by_tag(&any, desc->ndims, desc->dims, desc->data_type, dnnl_format_tag_any)) *desc = any;
 }
 
 bool is_needless_reference(const Sequence *s, const_dnnl_primitive_desc_t description) {
@@ -17,16 +16,14 @@ bool is_needless_reference(const Sequence *s, const_dnnl_primitive_desc_t descri
          strncmp(name, "ref", strlen("ref")) == 0;
 }
 
-bool chosen_write(Sequence *s, Chosen *c, const dnnl_memory_desc_t *used, const dnnl_memory_desc_t *given,
-                  const Value *v) {
+bool chosen_write(Sequence *s, Chosen *c, const Desc *used, const Desc *given, const Value *v) {
   if (!used) return false;
   *c = (Chosen){.given = *given, .used = *used, .home = s->places[v->index], .place = s->places[v->index]};
-  if (!dnnl_memory_desc_equal(&c->given, &c->used)) c->place = sequence_buffer(s, dnnl_memory_desc_get_size(&c->used));
+  if (!desc_equal(&c->given, &c->used)) c->place = sequence_buffer(s, desc_nbytes(&c->used));
   return c->place;
 }
 
-bool chosen_read(Sequence *s, Chosen *c, const dnnl_memory_desc_t *used, const dnnl_memory_desc_t *given,
-                 const Value *v) {
+bool chosen_read(Sequence *s, Chosen *c, const Desc *used, const Desc *given, const Value *v) {
   return chosen_write(s, c, used, given, v) &&
          (c->place == c->home || sequence_reorder(s, &c->given, c->home, &c->used, c->place));
 }

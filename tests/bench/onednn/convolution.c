@@ -11,13 +11,13 @@
 // A convolution's tensors, or their gradients.
 typedef struct Tensors {
   const Value *src, *weights, *bias, *dst;
-  dnnl_memory_desc_t src_desc, weights_desc, bias_desc, dst_desc; // the graph's
-  dnnl_memory_desc_t src_wanted, weights_wanted, dst_wanted;      // by the form
+  Desc src_desc, weights_desc, bias_desc, dst_desc; // the graph's
+  Desc src_wanted, weights_wanted, dst_wanted;      // by the form
   Windows windows;
 } Tensors;
 
 // [groups, O, I, kernel...], without the first if there is one group.
-static bool weights_desc_init(dnnl_memory_desc_t *desc, const Node *node, const Value *v) {
+static bool weights_desc_init(Desc *desc, const Node *node, const Value *v) {
   const Convolution c = node_convolution(node);
   int64_t stride[MAX_RANK], next = 1;
   dnnl_dims_t dims, strides;
@@ -39,7 +39,7 @@ static bool weights_desc_init(dnnl_memory_desc_t *desc, const Node *node, const 
     dims[rank] = extent_value(v->shape.extent[c.weights_kernel + i]);
     strides[rank++] = stride[c.weights_kernel + i];
   }
-  return dnnl_memory_desc_init_by_strides(desc, rank, dims, onednn_type(v->type), strides) == dnnl_success;
+  return desc_by_strides(desc, rank, dims, onednn_type(v->type), strides);
 }
 
 static bool tensors_init(const Sequence *s, Tensors *t, const Node *node) {
@@ -63,26 +63,16 @@ static bool tensors_init(const Sequence *s, Tensors *t, const Node *node) {
   return true;
 }
 
-static bool describe_forward(const Sequence *s, const Tensors *t, const_dnnl_primitive_attr_t attributes,
-                             dnnl_primitive_desc_t *out) {
-  const Windows *w = &t->windows;
-  dnnl_convolution_desc_t forward;
-  return dnnl_dilated_convolution_forward_desc_init(&forward, dnnl_forward_training, dnnl_convolution_direct,
-                                                    &t->src_wanted, &t->weights_wanted, t->bias ? &t->bias_desc : NULL,
-                                                    &t->dst_wanted, w->strides, w->dilations, w->pads_begin,
-                                                    w->pads_end) == dnnl_success &&
-         dnnl_primitive_desc_create(out, &forward, attributes, s->engine, NULL) == dnnl_success;
-}
-
-static const dnnl_memory_desc_t *wanted_by(const_dnnl_primitive_desc_t description, dnnl_query_t what) {
-  return dnnl_primitive_desc_query_md(description, what, 0);
+static ConvolutionDesc wanted(const Tensors *t) {
+  return (ConvolutionDesc){&t->src_wanted, &t->weights_wanted, t->bias ? &t->bias_desc : NULL, &t->dst_wanted,
+                           &t->windows};
 }
 
 static bool add_forward(Sequence *s, const Tensors *t, const_dnnl_primitive_desc_t description, const Value *result) {
   Chosen src, weights, dst;
-  if (!chosen_read(s, &src, wanted_by(description, dnnl_query_src_md), &t->src_desc, t->src) ||
-      !chosen_read(s, &weights, wanted_by(description, dnnl_query_weights_md), &t->weights_desc, t->weights) ||
-      !chosen_write(s, &dst, wanted_by(description, dnnl_query_dst_md), &t->dst_desc, result))
+  if (!chosen_read(s, &src, desc_wanted(description, dnnl_query_src_md), &t->src_desc, t->src) ||
+      !chosen_read(s, &weights, desc_wanted(description, dnnl_query_weights_md), &t->weights_desc, t->weights) ||
+      !chosen_write(s, &dst, desc_wanted(description, dnnl_query_dst_md), &t->dst_desc, result))
     return false;
   Step *step = sequence_add_primitive(s, description);
   return step && sequence_set(s, step, DNNL_ARG_SRC, &src.used, src.place) &&
@@ -91,38 +81,44 @@ static bool add_forward(Sequence *s, const Tensors *t, const_dnnl_primitive_desc
          (!t->bias || sequence_set_vector(s, step, DNNL_ARG_BIAS, t->bias)) && chosen_finish(s, &dst);
 }
 
+// Adds the steps of a primitive that was described, by add, and destroys the description.
+static bool add_described(Sequence *s, const Tensors *t, dnnl_primitive_desc_t description,
+                          bool (*add)(Sequence *, const Tensors *, const_dnnl_primitive_desc_t, const Value *),
+                          const Value *result) {
+  if (!description) return false;
+  const bool ok = !is_needless_reference(s, description) && add(s, t, description, result);
+  dnnl_primitive_desc_destroy(description);
+  return ok;
+}
+
 bool add_convolution(Sequence *s, const Node *node) {
   Tensors t;
   dnnl_primitive_attr_t attributes = NULL;
-  dnnl_primitive_desc_t description;
   const Value *result = node->outputs[0];
   if (!tensors_init(s, &t, node) || !sequence_take_post_op(s, &result, &attributes)) return false;
-  bool ok = describe_forward(s, &t, attributes, &description);
-  if (ok) {
-    ok = !is_needless_reference(s, description) && add_forward(s, &t, description, result);
-    dnnl_primitive_desc_destroy(description);
-  }
+  const ConvolutionDesc c = wanted(&t);
+  const bool ok = add_described(s, &t, describe_convolution(s->engine, &c, attributes), add_forward, result);
   dnnl_primitive_attr_destroy(attributes);
   return ok;
 }
 
-// The primitive of a gradient's descriptor, with the forward primitive as a hint.
-static bool describe_backward(const Sequence *s, const Tensors *t, const dnnl_convolution_desc_t *backward,
-                              dnnl_primitive_desc_t *out) {
-  dnnl_primitive_desc_t hint;
-  Tensors without_bias = *t;
-  without_bias.bias = NULL;
-  if (!describe_forward(s, &without_bias, NULL, &hint)) return false;
-  bool ok = dnnl_primitive_desc_create(out, backward, NULL, s->engine, hint) == dnnl_success;
-  dnnl_primitive_desc_destroy(hint);
-  return ok;
+// A gradient's primitive, with the forward primitive as a hint.
+static dnnl_primitive_desc_t describe_gradient(const Sequence *s, const Tensors *t,
+                                               dnnl_primitive_desc_t (*describe)(dnnl_engine_t, const ConvolutionDesc *,
+                                                                                 const_dnnl_primitive_desc_t)) {
+  ConvolutionDesc c = wanted(t);
+  c.bias = NULL;
+  dnnl_primitive_desc_t hint = describe_convolution(s->engine, &c, NULL);
+  dnnl_primitive_desc_t out = describe(s->engine, &c, hint);
+  if (hint) dnnl_primitive_desc_destroy(hint);
+  return out;
 }
 
-static bool add_by_data(Sequence *s, const Tensors *t, const_dnnl_primitive_desc_t description) {
+static bool add_by_data(Sequence *s, const Tensors *t, const_dnnl_primitive_desc_t description, const Value *result) {
   Chosen diff_src, weights, diff_dst;
-  if (!chosen_read(s, &diff_dst, wanted_by(description, dnnl_query_diff_dst_md), &t->dst_desc, t->dst) ||
-      !chosen_read(s, &weights, wanted_by(description, dnnl_query_weights_md), &t->weights_desc, t->weights) ||
-      !chosen_write(s, &diff_src, wanted_by(description, dnnl_query_diff_src_md), &t->src_desc, t->src))
+  if (!chosen_read(s, &diff_dst, desc_wanted(description, dnnl_query_diff_dst_md), &t->dst_desc, t->dst) ||
+      !chosen_read(s, &weights, desc_wanted(description, dnnl_query_weights_md), &t->weights_desc, t->weights) ||
+      !chosen_write(s, &diff_src, desc_wanted(description, dnnl_query_diff_src_md), &t->src_desc, result))
     return false;
   Step *step = sequence_add_primitive(s, description);
   return step && sequence_set(s, step, DNNL_ARG_DIFF_DST, &diff_dst.used, diff_dst.place) &&
@@ -133,17 +129,14 @@ static bool add_by_data(Sequence *s, const Tensors *t, const_dnnl_primitive_desc
 // Adds a transposed convolution's bias, [C], to its result, [N, C, pixels...], in place.
 static bool add_channel_bias(Sequence *s, const Tensors *t) {
   dnnl_dims_t dims = {0}, strides;
-  dnnl_memory_desc_t bias;
-  dnnl_binary_desc_t add;
+  Desc bias;
   const int rank = t->src_desc.ndims;
   for (int axis = 0; axis < rank; axis++) {
     dims[axis] = axis == 1 ? t->src_desc.dims[1] : 1;
     strides[axis] = axis == 0 ? t->src_desc.dims[1] : 1;
   }
-  if (dnnl_memory_desc_init_by_strides(&bias, rank, dims, t->bias_desc.data_type, strides) != dnnl_success ||
-      dnnl_binary_desc_init(&add, dnnl_binary_add, &t->src_desc, &bias, &t->src_desc) != dnnl_success)
-    return false;
-  Step *step = sequence_add(s, &add, NULL);
+  if (!desc_by_strides(&bias, rank, dims, t->bias_desc.data_type, strides)) return false;
+  Step *step = sequence_add(s, describe_add(s->engine, &t->src_desc, &bias, &t->src_desc));
   void *data = s->places[t->src->index];
   return step && sequence_set(s, step, DNNL_ARG_SRC_0, &t->src_desc, data) &&
          sequence_set(s, step, DNNL_ARG_SRC_1, &bias, s->places[t->bias->index]) &&
@@ -152,26 +145,17 @@ static bool add_channel_bias(Sequence *s, const Tensors *t) {
 
 bool add_convolution_backward_data(Sequence *s, const Node *node) {
   Tensors t;
-  dnnl_convolution_desc_t backward;
-  dnnl_primitive_desc_t description;
-  if (!tensors_init(s, &t, node)) return false;
-  const Windows *w = &t.windows;
-  if (dnnl_dilated_convolution_backward_data_desc_init(&backward, dnnl_convolution_direct, &t.src_wanted,
-                                                       &t.weights_wanted, &t.dst_wanted, w->strides, w->dilations,
-                                                       w->pads_begin, w->pads_end) != dnnl_success ||
-      !describe_backward(s, &t, &backward, &description))
-    return false;
-  bool ok =
-      !is_needless_reference(s, description) && add_by_data(s, &t, description) && (!t.bias || add_channel_bias(s, &t));
-  dnnl_primitive_desc_destroy(description);
-  return ok;
+  return tensors_init(s, &t, node) &&
+         add_described(s, &t, describe_gradient(s, &t, describe_convolution_by_data), add_by_data, t.src) &&
+         (!t.bias || add_channel_bias(s, &t));
 }
 
-static bool add_by_weights(Sequence *s, const Tensors *t, const_dnnl_primitive_desc_t description) {
+static bool add_by_weights(Sequence *s, const Tensors *t, const_dnnl_primitive_desc_t description,
+                           const Value *result) {
   Chosen src, diff_weights, diff_dst;
-  if (!chosen_read(s, &src, wanted_by(description, dnnl_query_src_md), &t->src_desc, t->src) ||
-      !chosen_read(s, &diff_dst, wanted_by(description, dnnl_query_diff_dst_md), &t->dst_desc, t->dst) ||
-      !chosen_write(s, &diff_weights, wanted_by(description, dnnl_query_diff_weights_md), &t->weights_desc, t->weights))
+  if (!chosen_read(s, &src, desc_wanted(description, dnnl_query_src_md), &t->src_desc, t->src) ||
+      !chosen_read(s, &diff_dst, desc_wanted(description, dnnl_query_diff_dst_md), &t->dst_desc, t->dst) ||
+      !chosen_write(s, &diff_weights, desc_wanted(description, dnnl_query_diff_weights_md), &t->weights_desc, result))
     return false;
   Step *step = sequence_add_primitive(s, description);
   return step && sequence_set(s, step, DNNL_ARG_SRC, &src.used, src.place) &&
@@ -182,16 +166,6 @@ static bool add_by_weights(Sequence *s, const Tensors *t, const_dnnl_primitive_d
 
 bool add_convolution_backward_weights(Sequence *s, const Node *node) {
   Tensors t;
-  dnnl_convolution_desc_t backward;
-  dnnl_primitive_desc_t description;
-  if (!tensors_init(s, &t, node)) return false;
-  const Windows *w = &t.windows;
-  if (dnnl_dilated_convolution_backward_weights_desc_init(&backward, dnnl_convolution_direct, &t.src_wanted,
-                                                          &t.weights_wanted, NULL, &t.dst_wanted, w->strides,
-                                                          w->dilations, w->pads_begin, w->pads_end) != dnnl_success ||
-      !describe_backward(s, &t, &backward, &description))
-    return false;
-  bool ok = !is_needless_reference(s, description) && add_by_weights(s, &t, description);
-  dnnl_primitive_desc_destroy(description);
-  return ok;
+  return tensors_init(s, &t, node) &&
+         add_described(s, &t, describe_gradient(s, &t, describe_convolution_by_weights), add_by_weights, t.weights);
 }

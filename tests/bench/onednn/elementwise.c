@@ -48,7 +48,7 @@ bool sequence_take_post_op(Sequence *s, const Value **dst, dnnl_primitive_attr_t
   if (dnnl_primitive_attr_create(attributes) != dnnl_success) return false;
   bool ok = dnnl_post_ops_create(&operations) == dnnl_success;
   if (ok) {
-    ok = dnnl_post_ops_append_eltwise(operations, 1, e.kind, e.alpha, 0) == dnnl_success &&
+    ok = post_ops_append(operations, e.kind, e.alpha) &&
          dnnl_primitive_attr_set_post_ops(*attributes, operations) == dnnl_success;
     dnnl_post_ops_destroy(operations);
   }
@@ -59,29 +59,20 @@ bool sequence_take_post_op(Sequence *s, const Value **dst, dnnl_primitive_attr_t
 
 bool add_eltwise(Sequence *s, const Node *node) {
   Eltwise e;
-  dnnl_memory_desc_t desc;
-  dnnl_eltwise_desc_t forward;
-  if (!eltwise_of(node, &e) || node->inputs[0]->type != node->outputs[0]->type ||
-      !vector_desc(&desc, node->inputs[0]) ||
-      dnnl_eltwise_forward_desc_init(&forward, dnnl_forward_inference, e.kind, &desc, e.alpha, 0) != dnnl_success)
+  Desc desc;
+  if (!eltwise_of(node, &e) || node->inputs[0]->type != node->outputs[0]->type || !vector_desc(&desc, node->inputs[0]))
     return false;
-  Step *step = sequence_add(s, &forward, NULL);
+  Step *step = sequence_add(s, describe_eltwise(s->engine, dnnl_forward_inference, e.kind, &desc, e.alpha));
   return step && sequence_set_vector(s, step, DNNL_ARG_SRC, node->inputs[0]) &&
          sequence_set_vector(s, step, DNNL_ARG_DST, node->outputs[0]);
 }
 
 // The primitive of an activation's gradient; x: the number of the argument for the node's first input.
 static bool add_eltwise_backward(Sequence *s, const Node *node, dnnl_alg_kind_t kind, int x) {
-  dnnl_memory_desc_t desc;
-  dnnl_eltwise_desc_t forward, backward;
-  dnnl_primitive_desc_t hint;
-  if (!vector_desc(&desc, node->inputs[0]) ||
-      dnnl_eltwise_forward_desc_init(&forward, dnnl_forward_training, kind, &desc, 0, 0) != dnnl_success ||
-      dnnl_eltwise_backward_desc_init(&backward, kind, &desc, &desc, 0, 0) != dnnl_success ||
-      dnnl_primitive_desc_create(&hint, &forward, NULL, s->engine, NULL) != dnnl_success)
-    return false;
-  Step *step = sequence_add(s, &backward, hint);
-  dnnl_primitive_desc_destroy(hint);
+  Desc desc;
+  if (!vector_desc(&desc, node->inputs[0])) return false;
+  dnnl_primitive_desc_t hint = describe_eltwise(s->engine, dnnl_forward_training, kind, &desc, 0);
+  Step *step = sequence_add_gradient(s, describe_eltwise_gradient(s->engine, kind, &desc, hint), hint);
   return step && sequence_set_vector(s, step, x, node->inputs[0]) &&
          sequence_set_vector(s, step, DNNL_ARG_DIFF_DST, node->inputs[1]) &&
          sequence_set_vector(s, step, DNNL_ARG_DIFF_SRC, node->outputs[0]);
@@ -97,21 +88,11 @@ bool add_relu_backward(Sequence *s, const Node *node) {
                                     : add_eltwise_backward(s, node, dnnl_eltwise_relu, DNNL_ARG_SRC);
 }
 
-static Step *add_sum(Sequence *s, const dnnl_memory_desc_t *desc, const float scales[2]) {
-  const dnnl_memory_desc_t sources[2] = {*desc, *desc};
-  dnnl_primitive_desc_t description;
-  if (dnnl_sum_primitive_desc_create(&description, desc, 2, scales, sources, NULL, s->engine) != dnnl_success)
-    return NULL;
-  Step *step = sequence_add_primitive(s, description);
-  dnnl_primitive_desc_destroy(description);
-  return step;
-}
-
 bool sequence_add_weighted(Sequence *s, const Value *a, float weight_a, const Value *b, float weight_b,
                            const Value *to) {
-  dnnl_memory_desc_t desc;
+  Desc desc;
   if (!vector_desc(&desc, to)) return false;
-  Step *step = add_sum(s, &desc, (const float[]){weight_a, weight_b});
+  Step *step = sequence_add(s, describe_sum(s->engine, &desc, (const float[]){weight_a, weight_b}));
   return step && sequence_set_vector(s, step, DNNL_ARG_MULTIPLE_SRC, a) &&
          sequence_set_vector(s, step, DNNL_ARG_MULTIPLE_SRC + 1, b) && sequence_set_vector(s, step, DNNL_ARG_DST, to);
 }
@@ -122,12 +103,9 @@ bool add_add(Sequence *s, const Node *node) {
       shape_nelems(&b->shape) != shape_nelems(&to->shape))
     return false;
   if (s->form & FORM_SUM) return sequence_add_weighted(s, a, 1, b, 1, to);
-  dnnl_memory_desc_t desc;
-  dnnl_binary_desc_t descriptor;
-  if (!vector_desc(&desc, to) ||
-      dnnl_binary_desc_init(&descriptor, dnnl_binary_add, &desc, &desc, &desc) != dnnl_success)
-    return false;
-  Step *step = sequence_add(s, &descriptor, NULL);
+  Desc desc;
+  if (!vector_desc(&desc, to)) return false;
+  Step *step = sequence_add(s, describe_add(s->engine, &desc, &desc, &desc));
   return step && sequence_set_vector(s, step, DNNL_ARG_SRC_0, a) && sequence_set_vector(s, step, DNNL_ARG_SRC_1, b) &&
          sequence_set_vector(s, step, DNNL_ARG_DST, to);
 }

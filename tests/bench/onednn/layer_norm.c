@@ -5,7 +5,7 @@
 #include "tests/bench/norm_groups.h"
 
 typedef struct LayerNorm {
-  dnnl_memory_desc_t data, statistics, parameters; // [rows, columns], [rows], [columns]
+  Desc data, statistics, parameters; // [rows, columns], [rows], [columns]
   const Value *gamma, *beta;
   unsigned flags;
   float epsilon;
@@ -26,21 +26,23 @@ static bool layer_norm_init(LayerNorm *l, const Node *node) {
   if (!is_absent_or_f32(mean) || !is_absent_or_f32(l->gamma) || !norm_groups(node, &n)) return false;
   const dnnl_dims_t rows_columns = {(int64_t)n.count, (int64_t)n.inner}, columns = {(int64_t)n.inner};
   const dnnl_data_type_t type = onednn_type(node->inputs[0]->type);
-  return dnnl_memory_desc_init_by_tag(&l->data, 2, rows_columns, type, dnnl_ab) == dnnl_success &&
-         dnnl_memory_desc_init_by_tag(&l->statistics, 1, rows_columns, dnnl_f32, dnnl_a) == dnnl_success &&
-         dnnl_memory_desc_init_by_tag(&l->parameters, 1, columns, dnnl_f32, dnnl_a) == dnnl_success;
+  return desc_by_tag(&l->data, 2, rows_columns, type, dnnl_ab) &&
+         desc_by_tag(&l->statistics, 1, rows_columns, dnnl_f32, dnnl_a) &&
+         desc_by_tag(&l->parameters, 1, columns, dnnl_f32, dnnl_a);
+}
+
+static NormDesc norm_desc(const LayerNorm *l, unsigned flags) {
+  return (NormDesc){&l->data, &l->statistics, l->epsilon, flags};
 }
 
 bool add_layer_norm(Sequence *s, const Node *node) {
   LayerNorm l;
   const Value *mean = node_output(node, "mean"), *variance = node_output(node, "variance");
-  dnnl_layer_normalization_desc_t forward;
   if (!layer_norm_init(&l, node)) return false;
   const unsigned flags = (l.gamma ? dnnl_use_scale : 0) | (l.beta ? dnnl_use_shift : 0);
-  if (dnnl_layer_normalization_forward_desc_init(&forward, mean ? dnnl_forward_training : dnnl_forward_inference,
-                                                 &l.data, &l.statistics, l.epsilon, flags) != dnnl_success)
-    return false;
-  Step *step = sequence_add(s, &forward, NULL);
+  const NormDesc norm = norm_desc(&l, flags);
+  Step *step =
+      sequence_add(s, describe_layer_norm(s->engine, mean ? dnnl_forward_training : dnnl_forward_inference, &norm));
   return step && sequence_set(s, step, DNNL_ARG_SRC, &l.data, s->places[node->inputs[0]->index]) &&
          sequence_set(s, step, DNNL_ARG_DST, &l.data, s->places[node->outputs[0]->index]) &&
          (!l.gamma || sequence_set_vector(s, step, DNNL_ARG_SCALE, l.gamma)) &&
@@ -52,17 +54,9 @@ bool add_layer_norm(Sequence *s, const Node *node) {
 static Step *add_backward_step(Sequence *s, const LayerNorm *l, bool wants_parameters) {
   const unsigned flags = (l->gamma ? dnnl_use_scale : 0) | (wants_parameters ? dnnl_use_shift : 0);
   const dnnl_prop_kind_t kind = wants_parameters ? dnnl_backward : dnnl_backward_data;
-  dnnl_layer_normalization_desc_t forward, backward;
-  dnnl_primitive_desc_t hint;
-  if (dnnl_layer_normalization_forward_desc_init(&forward, dnnl_forward_training, &l->data, &l->statistics, l->epsilon,
-                                                 flags) != dnnl_success ||
-      dnnl_layer_normalization_backward_desc_init(&backward, kind, &l->data, &l->data, &l->statistics, l->epsilon,
-                                                  flags) != dnnl_success ||
-      dnnl_primitive_desc_create(&hint, &forward, NULL, s->engine, NULL) != dnnl_success)
-    return NULL;
-  Step *step = sequence_add(s, &backward, hint);
-  dnnl_primitive_desc_destroy(hint);
-  return step;
+  const NormDesc norm = norm_desc(l, flags);
+  dnnl_primitive_desc_t hint = describe_layer_norm(s->engine, dnnl_forward_training, &norm);
+  return sequence_add_gradient(s, describe_layer_norm_gradient(s->engine, kind, &norm, hint), hint);
 }
 
 bool add_layer_norm_backward(Sequence *s, const Node *node) {

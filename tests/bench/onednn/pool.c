@@ -9,7 +9,7 @@
 
 typedef struct Pool {
   const Value *large, *small; // src and dst, or their gradients
-  dnnl_memory_desc_t large_desc, small_desc, large_used, small_used;
+  Desc large_desc, small_desc, large_used, small_used;
   Windows windows;
   dnnl_alg_kind_t kind;
 } Pool;
@@ -19,11 +19,10 @@ static bool is_max(const Node *node) {
 }
 
 // 8 channels are the vector of AVX2, 16 that of AVX-512.
-static bool block(dnnl_memory_desc_t *desc) {
+static bool block(Desc *desc) {
   const dnnl_format_tag_t tag = dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core ? dnnl_nChw16c : dnnl_nChw8c;
-  dnnl_memory_desc_t blocked;
-  if (dnnl_memory_desc_init_by_tag(&blocked, desc->ndims, desc->dims, desc->data_type, tag) != dnnl_success)
-    return false;
+  Desc blocked;
+  if (!desc_by_tag(&blocked, desc->ndims, desc->dims, desc->data_type, tag)) return false;
   *desc = blocked;
   return true;
 }
@@ -42,23 +41,19 @@ static bool pool_init(const Sequence *s, Pool *p, const Node *node) {
   return !(s->form & FORM_BLOCKED) || (block(&p->large_used) && block(&p->small_used));
 }
 
-static bool forward_desc_init(dnnl_pooling_v2_desc_t *desc, const Pool *p, dnnl_prop_kind_t kind) {
-  const Windows *w = &p->windows;
-  return dnnl_pooling_v2_forward_desc_init(desc, kind, p->kind, &p->large_used, &p->small_used, w->strides, w->kernel,
-                                           w->dilations, w->pads_begin, w->pads_end) == dnnl_success;
+static dnnl_primitive_desc_t describe_forward(const Sequence *s, const Pool *p, dnnl_prop_kind_t direction) {
+  return describe_pool(s->engine, direction, p->kind, &p->large_used, &p->small_used, &p->windows);
 }
 
 // The forward primitive on data in place. keeps_places: for a gradient.
 static bool add_forward(Sequence *s, const Pool *p, void *src, void *dst, bool keeps_places) {
-  dnnl_pooling_v2_desc_t forward;
-  if (!forward_desc_init(&forward, p, keeps_places ? dnnl_forward_training : dnnl_forward_inference)) return false;
-  Step *step = sequence_add(s, &forward, NULL);
+  Step *step = sequence_add(s, describe_forward(s, p, keeps_places ? dnnl_forward_training : dnnl_forward_inference));
   if (!step || !sequence_set(s, step, DNNL_ARG_SRC, &p->large_used, src) ||
       !sequence_set(s, step, DNNL_ARG_DST, &p->small_used, dst))
     return false;
   if (!keeps_places) return true;
   if (!workspace_desc(step, &s->workspace_desc)) return false;
-  s->workspace = sequence_buffer(s, dnnl_memory_desc_get_size(&s->workspace_desc));
+  s->workspace = sequence_buffer(s, desc_nbytes(&s->workspace_desc));
   return s->workspace && sequence_set(s, step, DNNL_ARG_WORKSPACE, &s->workspace_desc, s->workspace);
 }
 
@@ -90,23 +85,15 @@ static bool keep_places(Sequence *s, const Pool *p, const Node *node) {
   Pool forward = *p;
   if (s->pool && has_same_windows(s->pool, node)) return true;
   forward.large = node->inputs[0];
-  void *dst = sequence_buffer(s, dnnl_memory_desc_get_size(&p->small_used));
+  void *dst = sequence_buffer(s, desc_nbytes(&p->small_used));
   return dst && chosen_read(s, &src, &p->large_used, &p->large_desc, forward.large) &&
          add_forward(s, &forward, src.place, dst, true);
 }
 
 static Step *add_backward_step(Sequence *s, const Pool *p) {
-  const Windows *w = &p->windows;
-  dnnl_pooling_v2_desc_t forward, backward;
-  dnnl_primitive_desc_t hint;
-  if (!forward_desc_init(&forward, p, dnnl_forward_training) ||
-      dnnl_pooling_v2_backward_desc_init(&backward, p->kind, &p->large_used, &p->small_used, w->strides, w->kernel,
-                                         w->dilations, w->pads_begin, w->pads_end) != dnnl_success ||
-      dnnl_primitive_desc_create(&hint, &forward, NULL, s->engine, NULL) != dnnl_success)
-    return NULL;
-  Step *step = sequence_add(s, &backward, hint);
-  dnnl_primitive_desc_destroy(hint);
-  return step;
+  dnnl_primitive_desc_t hint = describe_forward(s, p, dnnl_forward_training);
+  return sequence_add_gradient(
+      s, describe_pool_gradient(s->engine, p->kind, &p->large_used, &p->small_used, &p->windows, hint), hint);
 }
 
 bool add_pool_backward(Sequence *s, const Node *node) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct ProductDescs {
-  dnnl_memory_desc_t src, weights, bias, dst; // bias.ndims 0: none
+  Desc src, weights, bias, dst; // bias.ndims 0: none
 } ProductDescs;
 
 static int64_t extent_at(const Value *v, int axis) {
@@ -15,7 +15,7 @@ static int64_t extent_at(const Value *v, int axis) {
 
 // [batch..., rows, columns]; row, column: v's axes for rows and columns, negative for none. A missing axis has the
 // extent 1.
-static bool matrix_desc(dnnl_memory_desc_t *desc, const Value *v, const Product *p, int row, int column) {
+static bool matrix_desc(Desc *desc, const Value *v, const Product *p, int row, int column) {
   dnnl_dims_t dims, strides;
   int64_t stride[MAX_RANK] = {0}, next = 1;
   int axes[MAX_RANK];
@@ -31,11 +31,11 @@ static bool matrix_desc(dnnl_memory_desc_t *desc, const Value *v, const Product 
     dims[i] = extent_at(v, axes[i]);
     strides[i] = axes[i] < 0 ? next : stride[axes[i]];
   }
-  return dnnl_memory_desc_init_by_strides(desc, rank, dims, onednn_type(v->type), strides) == dnnl_success;
+  return desc_by_strides(desc, rank, dims, onednn_type(v->type), strides);
 }
 
 // [batch..., rows, columns], each dst's extent or 1: a bias is broadcast to dst, axes aligned at the end.
-static bool bias_desc(dnnl_memory_desc_t *desc, const Value *bias, const Value *dst, const Product *p) {
+static bool bias_desc(Desc *desc, const Value *bias, const Value *dst, const Product *p) {
   const int missing = dst->shape.rank - bias->shape.rank, rank = p->nbatch + 2;
   int64_t stride = 1;
   dnnl_dims_t dims, strides;
@@ -45,7 +45,7 @@ static bool bias_desc(dnnl_memory_desc_t *desc, const Value *bias, const Value *
     strides[i] = stride;
     stride *= dims[i];
   }
-  return dnnl_memory_desc_init_by_strides(desc, rank, dims, onednn_type(bias->type), strides) == dnnl_success;
+  return desc_by_strides(desc, rank, dims, onednn_type(bias->type), strides);
 }
 
 static bool descs_init(ProductDescs *d, const Node *node) {
@@ -58,25 +58,21 @@ static bool descs_init(ProductDescs *d, const Node *node) {
          (!bias || bias_desc(&d->bias, bias, node->outputs[0], &p));
 }
 
-static bool describe(const Sequence *s, const ProductDescs *d, const_dnnl_primitive_attr_t attributes,
-                     dnnl_primitive_desc_t *out) {
+static dnnl_primitive_desc_t describe(const Sequence *s, const ProductDescs *d,
+                                      const_dnnl_primitive_attr_t attributes) {
   ProductDescs wanted = *d;
-  dnnl_matmul_desc_t matmul;
   if (s->form & FORM_ANY_WEIGHTS) desc_of_any(&wanted.weights);
   if (s->form & FORM_ANY_DATA) desc_of_any(&wanted.src);
-  return dnnl_matmul_desc_init(&matmul, &wanted.src, &wanted.weights, d->bias.ndims ? &d->bias : NULL, &d->dst) ==
-             dnnl_success &&
-         dnnl_primitive_desc_create(out, &matmul, attributes, s->engine, NULL) == dnnl_success;
+  return describe_product(s->engine, &wanted.src, &wanted.weights, d->bias.ndims ? &d->bias : NULL, &d->dst,
+                          attributes);
 }
 
 static bool add_described(Sequence *s, const Node *node, const ProductDescs *d, const_dnnl_primitive_desc_t description,
                           const Value *dst) {
   Chosen src, weights;
   const Value *bias = node->inputs[2];
-  if (!chosen_read(s, &src, dnnl_primitive_desc_query_md(description, dnnl_query_src_md, 0), &d->src,
-                   node->inputs[0]) ||
-      !chosen_read(s, &weights, dnnl_primitive_desc_query_md(description, dnnl_query_weights_md, 0), &d->weights,
-                   node->inputs[1]))
+  if (!chosen_read(s, &src, desc_wanted(description, dnnl_query_src_md), &d->src, node->inputs[0]) ||
+      !chosen_read(s, &weights, desc_wanted(description, dnnl_query_weights_md), &d->weights, node->inputs[1]))
     return false;
   Step *step = sequence_add_primitive(s, description);
   return step && sequence_set(s, step, DNNL_ARG_SRC, &src.used, src.place) &&
@@ -88,14 +84,11 @@ static bool add_described(Sequence *s, const Node *node, const ProductDescs *d, 
 bool add_matmul(Sequence *s, const Node *node) {
   ProductDescs d;
   dnnl_primitive_attr_t attributes = NULL;
-  dnnl_primitive_desc_t description;
   const Value *dst = node->outputs[0];
   if (!descs_init(&d, node) || !sequence_take_post_op(s, &dst, &attributes)) return false;
-  bool ok = describe(s, &d, attributes, &description);
-  if (ok) {
-    ok = add_described(s, node, &d, description, dst);
-    dnnl_primitive_desc_destroy(description);
-  }
+  dnnl_primitive_desc_t description = describe(s, &d, attributes);
+  const bool ok = description && add_described(s, node, &d, description, dst);
+  if (description) dnnl_primitive_desc_destroy(description);
   dnnl_primitive_attr_destroy(attributes);
   return ok;
 }

@@ -7,9 +7,8 @@
 static bool add_sum_over(Sequence *s, const Node *node, uint32_t reduced) {
   const Value *src = node->inputs[0], *dst = node->outputs[0];
   const Shape *shape = &src->shape;
-  dnnl_memory_desc_t from, to;
+  Desc from, to;
   dnnl_dims_t dims, strides;
-  dnnl_reduction_desc_t sum;
   int64_t stride = 1;
   if (dst->type != src->type || !tensor_desc(&from, src)) return false;
   for (int axis = shape->rank - 1; axis >= 0; axis--) {
@@ -17,10 +16,8 @@ static bool add_sum_over(Sequence *s, const Node *node, uint32_t reduced) {
     strides[axis] = stride;
     stride *= dims[axis];
   }
-  if (dnnl_memory_desc_init_by_strides(&to, shape->rank, dims, onednn_type(dst->type), strides) != dnnl_success ||
-      dnnl_reduction_desc_init(&sum, dnnl_reduction_sum, &from, &to, 0, 0) != dnnl_success)
-    return false;
-  Step *step = sequence_add(s, &sum, NULL);
+  if (!desc_by_strides(&to, shape->rank, dims, onednn_type(dst->type), strides)) return false;
+  Step *step = sequence_add(s, describe_reduction(s->engine, &from, &to));
   return step && sequence_set(s, step, DNNL_ARG_SRC, &from, s->places[src->index]) &&
          sequence_set(s, step, DNNL_ARG_DST, &to, s->places[dst->index]);
 }

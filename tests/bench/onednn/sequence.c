@@ -17,12 +17,12 @@ dnnl_data_type_t onednn_type(Type type) {
   }
 }
 
-bool vector_desc(dnnl_memory_desc_t *desc, const Value *v) {
+bool vector_desc(Desc *desc, const Value *v) {
   const dnnl_dims_t dims = {shape_nelems(&v->shape)};
-  return dnnl_memory_desc_init_by_tag(desc, 1, dims, onednn_type(v->type), dnnl_a) == dnnl_success;
+  return desc_by_tag(desc, 1, dims, onednn_type(v->type), dnnl_a);
 }
 
-bool tensor_desc(dnnl_memory_desc_t *desc, const Value *v) {
+bool tensor_desc(Desc *desc, const Value *v) {
   dnnl_dims_t dims, strides;
   int64_t stride = 1;
   for (int axis = v->shape.rank - 1; axis >= 0; axis--) {
@@ -30,7 +30,7 @@ bool tensor_desc(dnnl_memory_desc_t *desc, const Value *v) {
     strides[axis] = stride;
     stride *= dims[axis];
   }
-  return dnnl_memory_desc_init_by_strides(desc, v->shape.rank, dims, onednn_type(v->type), strides) == dnnl_success;
+  return desc_by_strides(desc, v->shape.rank, dims, onednn_type(v->type), strides);
 }
 
 // Memory
@@ -81,17 +81,17 @@ static bool place_values(Sequence *s) {
 
 // Steps
 
-bool sequence_set(Sequence *s, Step *step, int argument, const dnnl_memory_desc_t *desc, void *data) {
+bool sequence_set(Sequence *s, Step *step, int argument, const Desc *desc, void *data) {
   if (s->nmemories == MAX_MEMORIES || step->narguments == MAX_ARGUMENTS) return false;
   dnnl_memory_t *memory = &s->memories[s->nmemories];
-  if (dnnl_memory_create(memory, desc, s->engine, data) != dnnl_success) return false;
+  if (!memory_create(memory, desc, s->engine, data)) return false;
   s->nmemories++;
   step->arguments[step->narguments++] = (dnnl_exec_arg_t){argument, *memory};
   return true;
 }
 
 bool sequence_set_vector(Sequence *s, Step *step, int argument, const Value *v) {
-  dnnl_memory_desc_t desc;
+  Desc desc;
   return vector_desc(&desc, v) && sequence_set(s, step, argument, &desc, s->places[v->index]);
 }
 
@@ -104,7 +104,7 @@ bool sequence_set_parameter_gradients(Sequence *s, Step *step, const Value *gamm
 }
 
 Step *sequence_add_primitive(Sequence *s, const_dnnl_primitive_desc_t description) {
-  if (s->nsteps == MAX_STEPS) return NULL;
+  if (!description || s->nsteps == MAX_STEPS) return NULL;
   Step *step = &s->steps[s->nsteps];
   *step = (Step){0};
   if (dnnl_primitive_create(&step->primitive, description) != dnnl_success) return NULL;
@@ -112,21 +112,20 @@ Step *sequence_add_primitive(Sequence *s, const_dnnl_primitive_desc_t descriptio
   return step;
 }
 
-Step *sequence_add(Sequence *s, const void *descriptor, const_dnnl_primitive_desc_t forward) {
-  dnnl_primitive_desc_t description;
-  if (dnnl_primitive_desc_create(&description, descriptor, NULL, s->engine, forward) != dnnl_success) return NULL;
+Step *sequence_add(Sequence *s, dnnl_primitive_desc_t description) {
   Step *step = sequence_add_primitive(s, description);
-  dnnl_primitive_desc_destroy(description);
+  if (description) dnnl_primitive_desc_destroy(description);
   return step;
 }
 
-bool sequence_reorder(Sequence *s, const dnnl_memory_desc_t *from_desc, void *from, const dnnl_memory_desc_t *to_desc,
-                      void *to) {
-  dnnl_primitive_desc_t description;
-  if (dnnl_reorder_primitive_desc_create(&description, from_desc, s->engine, to_desc, s->engine, NULL) != dnnl_success)
-    return false;
-  Step *step = sequence_add_primitive(s, description);
-  dnnl_primitive_desc_destroy(description);
+Step *sequence_add_gradient(Sequence *s, dnnl_primitive_desc_t description, dnnl_primitive_desc_t hint) {
+  Step *step = sequence_add(s, description);
+  if (hint) dnnl_primitive_desc_destroy(hint);
+  return step;
+}
+
+bool sequence_reorder(Sequence *s, const Desc *from_desc, void *from, const Desc *to_desc, void *to) {
+  Step *step = sequence_add(s, describe_reorder(s->engine, from_desc, to_desc));
   return step && sequence_set(s, step, DNNL_ARG_FROM, from_desc, from) &&
          sequence_set(s, step, DNNL_ARG_TO, to_desc, to);
 }

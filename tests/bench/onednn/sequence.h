@@ -5,9 +5,9 @@
 #ifndef NGRAD_TESTS_BENCH_ONEDNN_SEQUENCE_H
 #define NGRAD_TESTS_BENCH_ONEDNN_SEQUENCE_H
 
+#include "tests/bench/onednn/library.h"
 #include "tests/bench/peer.h"
 
-#include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>
 
 // Ways to run the same graph, combined.
@@ -43,7 +43,7 @@ typedef struct Sequence {
   size_t nbuffers;
   void **places;    // by a value's index: where its elements are
   const Node *pool; // whose places of maxima are saved for the gradient; NULL: none
-  dnnl_memory_desc_t workspace_desc;
+  Desc workspace_desc;
   void *workspace; // the places of maxima
   bool *is_taken;  // by a node's index: another node's primitive computes it, too
 } Sequence;
@@ -55,17 +55,17 @@ void sequence_free(Sequence *s);
 // For the functions that add the steps of a node.
 
 void *sequence_buffer(Sequence *s, size_t nbytes); // zeroed, 64-byte aligned
-// Adds the primitive of an operation's descriptor as the next step, without arguments; NULL: oneDNN has no such
-// primitive.
-Step *sequence_add(Sequence *s, const void *descriptor, const_dnnl_primitive_desc_t forward);
+// Adds a primitive as the next step, without arguments; NULL: there is none. The first keeps its description; the
+// others destroy it, and the last the hint of a gradient, too. These may be NULL.
 Step *sequence_add_primitive(Sequence *s, const_dnnl_primitive_desc_t description);
-bool sequence_set(Sequence *s, Step *step, int argument, const dnnl_memory_desc_t *desc, void *data);
+Step *sequence_add(Sequence *s, dnnl_primitive_desc_t description);
+Step *sequence_add_gradient(Sequence *s, dnnl_primitive_desc_t description, dnnl_primitive_desc_t hint);
+bool sequence_set(Sequence *s, Step *step, int argument, const Desc *desc, void *data);
 bool sequence_set_vector(Sequence *s, Step *step, int argument, const Value *v); // the value as of rank 1
 // The arguments of a norm's gradient with scale and shift, except gamma.
 bool sequence_set_parameter_gradients(Sequence *s, Step *step, const Value *gamma, const Value *diff_gamma,
                                       const Value *diff_beta);
-bool sequence_reorder(Sequence *s, const dnnl_memory_desc_t *from_desc, void *from, const dnnl_memory_desc_t *to_desc,
-                      void *to);
+bool sequence_reorder(Sequence *s, const Desc *from_desc, void *from, const Desc *to_desc, void *to);
 // to = weight_a * a + weight_b * b, all of one type and of as many elements.
 bool sequence_add_weighted(Sequence *s, const Value *a, float weight_a, const Value *b, float weight_b,
                            const Value *to);
@@ -77,39 +77,33 @@ bool can_be_post_op(const Node *node); // whatever the form
 bool sequence_take_post_op(Sequence *s, const Value **dst, dnnl_primitive_attr_t *attributes);
 
 // The layout of the workspace that the primitive writes, or reads.
-bool workspace_desc(const Step *step, dnnl_memory_desc_t *desc);
+bool workspace_desc(const Step *step, Desc *desc);
 
-// The spatial axes of a convolution or a pooling node, as oneDNN counts: neighbours have dilation 0.
-typedef struct Windows {
-  dnnl_dims_t kernel, strides, dilations, pads_begin, pads_end;
-} Windows;
 Windows node_windows(const Node *node);
 // A side of its windows, [N, C, pixels...].
-bool side_desc(dnnl_memory_desc_t *desc, const Node *node, const Value *v);
+bool side_desc(Desc *desc, const Node *node, const Value *v);
 
 // A tensor in the layout that a primitive wants.
 typedef struct Chosen {
-  dnnl_memory_desc_t given, used; // the graph's layout, and the primitive's
-  void *home, *place;             // where its elements are, in these
+  Desc given, used;   // the graph's layout, and the primitive's
+  void *home, *place; // where its elements are, in these
 } Chosen;
 
-void desc_of_any(dnnl_memory_desc_t *desc); // leaves the layout to the primitive
+void desc_of_any(Desc *desc); // leaves the layout to the primitive
 // Whether the primitive is a plain loop, which takes minutes, while another form lets oneDNN choose more layouts.
 bool is_needless_reference(const Sequence *s, const_dnnl_primitive_desc_t description);
 // Adds a reorder, if it is needed, before the primitive's step. used: the primitive's layout; NULL fails.
-bool chosen_read(Sequence *s, Chosen *c, const dnnl_memory_desc_t *used, const dnnl_memory_desc_t *given,
-                 const Value *v);
+bool chosen_read(Sequence *s, Chosen *c, const Desc *used, const Desc *given, const Value *v);
 // Before the primitive's step; after the step, a reorder to the graph's layout.
-bool chosen_write(Sequence *s, Chosen *c, const dnnl_memory_desc_t *used, const dnnl_memory_desc_t *given,
-                  const Value *v);
+bool chosen_write(Sequence *s, Chosen *c, const Desc *used, const Desc *given, const Value *v);
 bool chosen_finish(Sequence *s, const Chosen *c);
 
 // dnnl_data_type_undef: oneDNN has no such type.
 dnnl_data_type_t onednn_type(Type type);
 // All elements in a row.
-bool vector_desc(dnnl_memory_desc_t *desc, const Value *v);
+bool vector_desc(Desc *desc, const Value *v);
 // The value's own axes.
-bool tensor_desc(dnnl_memory_desc_t *desc, const Value *v);
+bool tensor_desc(Desc *desc, const Value *v);
 // The gradient of ReLU that this batch norm's gradient includes, if the form says so; NULL: none.
 const Node *fused_relu(const Sequence *s, const Node *batch_norm);
 

@@ -25,7 +25,7 @@ Windows node_windows(const Node *node) {
   return all;
 }
 
-bool side_desc(dnnl_memory_desc_t *desc, const Node *node, const Value *v) {
+bool side_desc(Desc *desc, const Node *node, const Value *v) {
   const int rank = v->shape.rank, channels = node_channel_axis(node, rank), first = spatial_axis(node);
   dnnl_dims_t dims, strides;
   int64_t stride = 1;
@@ -35,5 +35,5 @@ bool side_desc(dnnl_memory_desc_t *desc, const Node *node, const Value *v) {
     strides[to] = stride;
     stride *= dims[to];
   }
-  return dnnl_memory_desc_init_by_strides(desc, rank, dims, onednn_type(v->type), strides) == dnnl_success;
+  return desc_by_strides(desc, rank, dims, onednn_type(v->type), strides);
 }

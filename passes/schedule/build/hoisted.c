@@ -1,5 +1,6 @@
-// Builds sections: a row's nodes before the first sweep, between two sweeps and after the last sweep. They compute
-// scalars, set row pointers, store scalars and add to sums.
+// Builds hoisted code: what a micro-kernel computes outside of the loops of its sweeps, before the first sweep, between
+// two and after the last. It computes scalars, sets row pointers, stores scalars and adds to sums. `before`: the number
+// of the sweep that comes next.
 #include "passes/schedule/build/nest_builder.h"
 
 // A load with conditions.
@@ -8,42 +9,42 @@ static bool is_bounded(const NestBuilder *r, ExprId id) {
   return e->op == EXPR_LOAD && access_has_conditions(r->k, &r->k->accesses[e->access]);
 }
 
-// The outer axes whose indices the section's nodes use.
-static AxisSet mentioned_axes(NestBuilder *r, int section) {
+// The outer axes whose indices this hoisted code uses.
+static AxisSet mentioned_axes(NestBuilder *r, int before) {
   const bool is_whole = !has_rows(r);
   AxisSet axes = 0;
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const Expr *e = &r->k->exprs[id];
     if (!r->is_needed[id] || (!expr_has_access(e) && e->op != EXPR_COMBINE && e->op != EXPR_INDEX)) continue;
-    // A row pointer is set in section 0.
+    // Row pointers are set before the first sweep.
     const bool is_vector =
         expr_has_access(e) ? has_row_pointer(r, expr_level(r, id), e->access) : expr_level(r, id) == LEVEL_VECTOR;
     if (is_vector && !has_vectors(r)) continue;
     if (loop_row_axes(r->k, r->loop) && is_bounded(r, id)) continue; // it has no pointer; see find_bounded_indices
     const AxisSet own = expr_has_access(e) ? access_axes(r->k, &r->k->accesses[e->access]) : e->axes;
-    if (is_whole || (is_vector ? section == 0 : r->section[id] == section)) axes |= own;
+    if (is_whole || (is_vector ? before == 0 : r->ready[id] == before)) axes |= own;
   }
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (root->kind != ROOT_STORE) continue;
     const bool is_vector = root_level(r, root) == LEVEL_VECTOR;
     if (is_vector && !has_vectors(r)) continue;
-    if (is_whole || (is_vector ? section == 0 : r->section[root->expr] == section))
+    if (is_whole || (is_vector ? before == 0 : r->ready[root->expr] == before))
       axes |= access_axes(r->k, &r->k->accesses[root->access]);
   }
   return axes & loop_outer_axes(r->loop);
 }
 
-// A store, or an addition to a sum over rows, in this section.
-static bool is_root_of(const NestBuilder *r, const Root *root, int section) {
-  return root->kind != ROOT_REDUCE_INNER && root_level(r, root) <= LEVEL_ROW && r->section[root->expr] == section;
+// A store, or an addition to a sum over rows, that belongs here.
+static bool is_root_of(const NestBuilder *r, const Root *root, int before) {
+  return root->kind != ROOT_REDUCE_INNER && root_level(r, root) <= LEVEL_ROW && r->ready[root->expr] == before;
 }
 
-static bool has_row_work(NestBuilder *r, int section) {
-  if (section == 0 && (!loop_row_axes(r->k, r->loop) || mentioned_axes(r, 0) & ~shared_axes(r))) return true;
+static bool has_row_work(NestBuilder *r, int before) {
+  if (before == 0 && (!loop_row_axes(r->k, r->loop) || mentioned_axes(r, 0) & ~shared_axes(r))) return true;
   for (ExprId id = 1; id < r->k->nexprs; id++)
-    if (is_made(r, id) && r->section[id] == section && expr_level(r, id) <= LEVEL_ROW) return true;
+    if (is_emitted(r, id) && r->ready[id] == before && expr_level(r, id) <= LEVEL_ROW) return true;
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
-    if (is_root_of(r, root, section)) return true;
+    if (is_root_of(r, root, before)) return true;
   return false;
 }
 
@@ -55,9 +56,9 @@ static void add_contribution(NestBuilder *r, const Root *root) {
                     .test = partial_test(r, root->access)});
 }
 
-static void store_row(NestBuilder *r, int section) {
+static void store_row(NestBuilder *r, int before) {
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
-    if (!is_root_of(r, root, section)) continue;
+    if (!is_root_of(r, root, before)) continue;
     if (root->kind == ROOT_STORE && loop_has(r->loop, LOOP_ROW_LANES)) store_vector(r, root);
     else if (root->kind == ROOT_STORE) store_scalar(r, root);
     else add_contribution(r, root);
@@ -66,7 +67,7 @@ static void store_row(NestBuilder *r, int section) {
 
 AxisSet mentioned_shared_axes(NestBuilder *r) {
   AxisSet axes = 0;
-  need_all(r);
+  need_sweep(r, ALL_SWEEPS);
   for (ExprId id = 1; id < r->k->nexprs; id++)
     if (r->is_needed[id] && expr_has_access(&r->k->exprs[id]))
       axes |= access_axes(r->k, &r->k->accesses[r->k->exprs[id].access]);
@@ -91,7 +92,7 @@ void find_indices(NestBuilder *r, AxisSet axes, bool by_row) {
       const Index *index = index_of(&r->b, INDEX_DIVIDE, row, index_number(&r->b, below, monomial));
       const bool is_first = of_rows ? below * own->extent == loop->rows : i == 0;
       if (!is_first) index = index_of(&r->b, INDEX_REMAINDER, index, index_number(&r->b, own->extent, own->monomial));
-      add(r, (LoopNode){.kind = NODE_INDEX, .var = {VAR_AXIS, (uint32_t)axis}, .value = index});
+      set(r, (Var){VAR_AXIS, (uint32_t)axis}, index);
     }
     below *= own->extent > 0 ? own->extent : 1;
     monomial += own->monomial;
@@ -102,7 +103,7 @@ void find_indices(NestBuilder *r, AxisSet axes, bool by_row) {
 static AxisSet bounded_axes(const NestBuilder *r) {
   AxisSet axes = 0;
   for (ExprId id = 1; id < r->k->nexprs; id++)
-    if (is_made(r, id) && is_bounded(r, id)) axes |= access_axes(r->k, &r->k->accesses[r->k->exprs[id].access]);
+    if (is_emitted(r, id) && is_bounded(r, id)) axes |= access_axes(r->k, &r->k->accesses[r->k->exprs[id].access]);
   return axes & loop_outer_axes(r->loop) & ~shared_axes(r);
 }
 
@@ -110,25 +111,25 @@ void find_bounded_indices(NestBuilder *r) {
   if (has_rows(r)) find_indices(r, bounded_axes(r), true);
 }
 
-void build_section(NestBuilder *r, int section) {
-  need_all(r);
-  if (!has_row_work(r, section)) return;
+void build_hoisted(NestBuilder *r, int before) {
+  need_sweep(r, ALL_SWEEPS);
+  if (!has_row_work(r, before)) return;
   for (ExprId id = 1; id < r->k->nexprs; id++) {
-    if (!is_made(r, id) || r->section[id] != section) continue;
+    if (!is_emitted(r, id) || r->ready[id] != before) continue;
     const Level level = expr_level(r, id);
     if (level == LEVEL_CALL) make_scalar(r, id, 0);
     else if (level == LEVEL_ROW && has_rows(r))
       add(r, (LoopNode){.kind = NODE_BUFFER, .to = {.buffer = BUFFER_VALUE, .of = id}, .count = r->loop->rows});
   }
   open_rows(r);
-  if (section == 0 || has_rows(r)) find_indices(r, mentioned_axes(r, section) & ~shared_axes(r), has_rows(r));
-  if (section == 0) for_each_pointer(r, set_pointer);
-  if (section == 0 && loop_has(r->loop, LOOP_ROW_LANES)) for_each_pointer(r, copy_rows);
+  if (before == 0 || has_rows(r)) find_indices(r, mentioned_axes(r, before) & ~shared_axes(r), has_rows(r));
+  if (before == 0) for_each_pointer(r, set_pointer);
+  if (before == 0 && loop_has(r->loop, LOOP_ROW_LANES)) for_each_pointer(r, copy_rows);
   for (ExprId id = 1; id < r->k->nexprs; id++)
-    if (is_made(r, id) && r->section[id] == section && expr_level(r, id) == LEVEL_ROW) {
+    if (is_emitted(r, id) && r->ready[id] == before && expr_level(r, id) == LEVEL_ROW) {
       if (loop_has(r->loop, LOOP_ROW_LANES)) make_vector(r, id);
       else make_scalar(r, id, loop_outer_axes(r->loop));
     }
-  store_row(r, section);
+  store_row(r, before);
   close_rows(r);
 }

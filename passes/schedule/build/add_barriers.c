@@ -13,7 +13,7 @@ static void leave(TreeBuilder *b, LoopNode **nodes) {
   }
 }
 
-void schedule_leave_totals(TreeBuilder *b, LoopTree *t) {
+void schedule_add_barriers(TreeBuilder *b, LoopTree *t) {
   const Loop *loop = t->loop;
   if (loop_has(loop, LOOP_COLUMNS) && loop->vectors > FEW_VECTORS && loop_segments(loop).iterations) leave(b, &t->step);
 }
