@@ -76,8 +76,9 @@ static bool verify_set_index(Verifying *v, const LoopNode *n) {
   const Amount *kept = amount_keep(&v->x, &value);
   if (!kept || !var_set(v, n, n->var, kept)) return false;
   variable(v, n->var)->is_counter = n->is_counter;
-  // Outer iterations are divided into indices on axes: those in front of the block are the same on its batch axes.
-  variable(v, n->var)->base = n->var.kind == VAR_OUTER && v->loop->nbatch ? kept : NULL;
+  // Outer iterations are divided into indices on axes: those on its batch axes are the same in all of a block.
+  const Variable *start = variable(v, loop_var(VAR_START));
+  if (n->var.kind == VAR_OUTER && v->loop->nbatch) variable(v, n->var)->base = start->is_set ? start->value : kept;
   return true;
 }
 
@@ -276,7 +277,7 @@ static bool verify_step(Verifying *v, const LoopNode *n) {
   if (loop->rows > 1 && !n->has_fewer_lanes && !loop_tile(loop) && !loop_row_axes(v->k, loop)) {
     if (!take_any_rows(v, n, &arguments[0], &arguments[1])) return false;
     if (v->column_end == n->end && v->column == column && v->is_step_verified) return true;
-    v->column_end = n->end, v->column = column, v->is_step_verified = true;
+    v->column_end = n->end, v->column = column, v->is_step_verified = !v->never_runs;
   }
   v->vars = v->of_step;
   v->depth = 0;
