@@ -451,6 +451,27 @@ static void addresses_are_inside_for_all_extents(void **state) {
   deinit(&l);
 }
 
+// A step of four rows, of which a block has three: the loop over four never runs, and that over one calls the same
+// step.
+static void steps_that_never_run_vouch_for_none(void **state) {
+  (void)state;
+  Tree tree = tree_of(HEAD "inputs: [{name: x, type: f32, shape: [3, 5000]}]\n"
+                           "nodes: [{op: ReduceMean, inputs: [x], outputs: [y], attributes: {axes: [1]}}]\n"
+                           "outputs: [y]\n",
+                      (const char *const[]){"rows=4", NULL});
+  Text why;
+  text_init(&why, &system_allocator);
+  assert_int_equal(node_of(&tree.t->block, NODE_CALL, 0)->count, 4);
+  LoopNode *run_end = *link_of_var(&tree.t->step, VAR_RUN_END, INDEX_CHOOSE);
+  const Index *least = run_end->value;
+  run_end->value = least->args[1];
+  assert_false(loops_verify(tree.t, &why));
+  assert_non_null(strstr(text_string(&why), "an element may lie outside of its buffer"));
+  run_end->value = least;
+  text_deinit(&why);
+  end(&tree);
+}
+
 static void names_are_made_visible(void **state) {
   (void)state;
   Tree tree = tree_of(HEAD "inputs: [{name: x, type: f32, shape: [50, 100]}]\nnodes:\n"
@@ -471,13 +492,21 @@ static void names_are_made_visible(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(spoilt_loops_are_found),          cmocka_unit_test(interiors_have_loops_of_their_own),
-      cmocka_unit_test(spoilt_sums_are_found),           cmocka_unit_test(elements_of_rows_have_accumulators),
-      cmocka_unit_test(spoilt_partial_sums_are_found),   cmocka_unit_test(spoilt_values_are_found),
-      cmocka_unit_test(spoilt_places_are_found),         cmocka_unit_test(spoilt_copies_are_found),
-      cmocka_unit_test(spoilt_streams_are_found),        cmocka_unit_test(streams_begin_at_cache_lines_whatever_is_set),
-      cmocka_unit_test(trees_of_spoilt_loops_are_found), cmocka_unit_test(blocks_that_share_bytes_are_found),
-      cmocka_unit_test(names_are_made_visible),          cmocka_unit_test(addresses_are_inside_for_all_extents),
+      cmocka_unit_test(spoilt_loops_are_found),
+      cmocka_unit_test(interiors_have_loops_of_their_own),
+      cmocka_unit_test(spoilt_sums_are_found),
+      cmocka_unit_test(elements_of_rows_have_accumulators),
+      cmocka_unit_test(spoilt_partial_sums_are_found),
+      cmocka_unit_test(spoilt_values_are_found),
+      cmocka_unit_test(spoilt_places_are_found),
+      cmocka_unit_test(spoilt_copies_are_found),
+      cmocka_unit_test(spoilt_streams_are_found),
+      cmocka_unit_test(streams_begin_at_cache_lines_whatever_is_set),
+      cmocka_unit_test(trees_of_spoilt_loops_are_found),
+      cmocka_unit_test(blocks_that_share_bytes_are_found),
+      cmocka_unit_test(names_are_made_visible),
+      cmocka_unit_test(addresses_are_inside_for_all_extents),
+      cmocka_unit_test(steps_that_never_run_vouch_for_none),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
