@@ -261,7 +261,7 @@ bool verify_buffer(Verifying *v, const LoopNode *n) {
   if ((kind == BUFFER_SUM || kind == BUFFER_TOTAL) && !begin_sum(v, n)) return false;
   if ((kind == BUFFER_HELD || kind == BUFFER_PARTIALS) && !begin_partials(v, n)) return false;
   const bool has_rows = kind == BUFFER_VALUE || (kind == BUFFER_ROW && !is_own);
-  if (is_array && (n->count < 1 || (has_rows && n->count < v->loop->rows)))
+  if (is_array && (n->count < 0 || (has_rows && n->count < v->loop->rows)))
     return verify_fail(v, n, "the array must have an element for each row, vector or element that it holds");
   if (kind == BUFFER_VALUE && v->t->form[n->to.of] != FORM_ROWS)
     return verify_fail(v, n, "only values that differ from row to row have arrays");
