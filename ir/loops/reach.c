@@ -244,7 +244,9 @@ static bool keep_closed(Search *s, const Amount *p) {
     else if (at == MOST_CLOSED && has_fixed(s->closed[i]) && !has_fixed(p)) at = i;
   }
   if (at == MOST_CLOSED) return false;
-  s->closed[at] = amount_keep(s->x, p);
+  const Amount *kept = amount_keep(s->x, p);
+  if (!kept) return true; // ends the search
+  s->closed[at] = kept;
   s->nclosed += at == s->nclosed;
   return false;
 }
