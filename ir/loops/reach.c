@@ -140,55 +140,30 @@ typedef struct Search { // for an upper bound of fixed symbols that `found` acce
   const Amount *closed[MOST_CLOSED]; // found
   int nclosed;
   int tries;
-  int64_t limit; // what is below it is not positive, as it is rounded down (limit_of)
 } Search;
 
-static int64_t floor_divide(int64_t a, int64_t b) {
-  return a / b - (a % b < 0);
-}
-
-static int64_t multiple_of_term(const Reach *x, const Term *t) {
-  const int64_t factor = kernel_factor(x->k, t->number, t->monomial);
-  int64_t multiple = factor < 0 ? -factor : factor;
-  for (int i = 0; i < MOST_FACTORS && t->symbols[i]; i++)
-    if (__builtin_mul_overflow(multiple, x->symbols[t->symbols[i]].multiple, &multiple)) return 1;
-  return multiple;
-}
-
-// The amount is not positive if any bound of it is below the result: without its number, it is a multiple of something,
-// and so at most the next lower multiple.
-static int64_t limit_of(const Reach *x, const Amount *p) {
-  int64_t number = 0, multiple = 0, limit;
-  for (int i = 0; i < p->nterms; i++) {
-    const Term *t = &p->terms[i];
-    if (!t->monomial && !t->symbols[0]) number = t->number;
-    else multiple = greatest_divisor(multiple_of_term(x, t), multiple);
-  }
-  if (multiple < 2 || number == INT64_MIN) return 1;
-  if (__builtin_mul_overflow(floor_divide(-number, multiple) + 1, multiple, &limit)) return 1;
-  return __builtin_add_overflow(limit, number, &limit) ? 1 : limit;
-}
-
-static bool search(Search *s, const Amount *p) { // NOLINT(misc-no-recursion)
+static bool search(Search *s, const Amount *p) {
   if (p->nterms < 0 || s->tries-- <= 0) return false;
   const uint32_t last = last_symbol(s->x, p);
   if (!last) return s->found(s, p);
-  bool has_more = false, has_less = false, is_found = false;
+  bool has_more = false, has_less = false;
   for (int i = 0; i < p->nterms; i++) {
     if (!has_symbol(&p->terms[i], last)) continue;
     has_more |= p->terms[i].number > 0;
     has_less |= p->terms[i].number < 0;
   }
-  if (has_more && has_less) return false;
   Amount next;
+  if (has_more && has_less) return false;
+  if (has_less) {
+    replace(p, last, NULL, &next);
+    return search(s, &next);
+  }
+  bool is_found = false;
   const Symbol *symbol = &s->x->symbols[last];
-  const int64_t limit = s->limit, own = limit_of(s->x, p);
-  if (own > limit) s->limit = own;
-  for (int i = 0; i < (has_less ? 1 : symbol->nbounds) && !is_found; i++) {
-    replace(p, last, has_less ? NULL : symbol->bounds[i], &next);
+  for (int i = 0; i < symbol->nbounds && !is_found; i++) {
+    replace(p, last, symbol->bounds[i], &next);
     is_found = search(s, &next);
   }
-  s->limit = limit;
   return is_found;
 }
 
@@ -215,7 +190,7 @@ static int64_t literal_of(const Amount *p) {
 
 static bool is_not_positive(Search *s, const Amount *p) {
   OpenSum sum;
-  if (is_literal(p)) return literal_of(p) < s->limit;
+  if (is_literal(p)) return literal_of(p) <= 0;
   Amount without = amount_copy(p);
   for (int i = without.nterms; i-- > 0;) // what is fixed is at least 0
     if (without.terms[i].symbols[0] && without.terms[i].number < 0) without.terms[i] = without.terms[--without.nterms];
@@ -223,7 +198,7 @@ static bool is_not_positive(Search *s, const Amount *p) {
 }
 
 bool reach_is_never_positive(Reach *x, const Amount *p) {
-  Search s = {.x = x, .found = is_not_positive, .tries = MOST_TRIES, .limit = 1};
+  Search s = {.x = x, .found = is_not_positive, .tries = MOST_TRIES};
   bool has_more = p->nterms < 0;
   for (int i = 0; i < p->nterms; i++) has_more |= p->terms[i].number > 0;
   return !has_more || search(&s, p);
@@ -253,10 +228,22 @@ static bool keep_closed(Search *s, const Amount *p) {
 
 // Symbols
 
+static int64_t multiple_of_term(const Reach *x, const Term *t) {
+  const int64_t factor = kernel_factor(x->k, t->number, t->monomial);
+  int64_t multiple = factor < 0 ? -factor : factor;
+  for (int i = 0; i < MOST_FACTORS && t->symbols[i]; i++)
+    if (__builtin_mul_overflow(multiple, x->symbols[t->symbols[i]].multiple, &multiple)) return 1;
+  return multiple;
+}
+
 int64_t reach_multiple(const Reach *x, const Amount *p) {
   int64_t multiple = p->nterms < 0;
   for (int i = 0; i < p->nterms; i++) multiple = greatest_divisor(multiple_of_term(x, &p->terms[i]), multiple);
   return multiple;
+}
+
+static int64_t floor_divide(int64_t a, int64_t b) {
+  return a / b - (a % b < 0);
 }
 
 int64_t reach_rest(const Reach *x, const Amount *p, int64_t multiple) {
