@@ -3,19 +3,10 @@
 
 #include "ir/support/splitmix.h"
 
-static bool cuts_equal(const Cut *a, const Cut *b) {
-  return a->length == b->length && a->most == b->most && a->longest == b->longest;
-}
-
-static bool levels_equal(const struct FormLevel *a, const struct FormLevel *b) {
-  return a->accumulators == b->accumulators && a->type == b->type && cuts_equal(&a->cut, &b->cut);
-}
+#include <string.h>
 
 static bool forms_equal(const SumForm *a, const SumForm *b) {
-  bool is_equal = a->reduction == b->reduction && a->is_fused == b->is_fused && a->extents == b->extents &&
-                  a->nlevels == b->nlevels;
-  for (int i = 0; is_equal && i < a->nlevels; i++) is_equal = levels_equal(&a->levels[i], &b->levels[i]);
-  return is_equal;
+  return a->extents == b->extents && sum_order_equal(&a->order, &b->order);
 }
 
 static bool has_form(const SumForms *forms, const SumForm *form) {
@@ -31,17 +22,16 @@ static void add(SumForms *forms, const SumForm *form) {
 }
 
 // A level that makes one result is not cut, and has the results of the level outside of it, in its own type.
-static void leave_out_totals(const Kernel *k, const SumOrder *o, SumForm *f) {
-  struct FormLevel *first = &f->levels[0];
-  const AxisSet axes = o->levels[0].axes;
-  const int64_t noperands = axes_nelems(k, axes);
-  if (!first->cut.length || axes_monomial(k, axes) || noperands > cut_length(&first->cut, noperands)) return;
+static void leave_out_totals(const Kernel *k, SumOrder *o) {
+  SumLevel *first = &o->levels[0];
+  const int64_t noperands = axes_nelems(k, first->axes);
+  if (!first->cut.length || axes_monomial(k, first->axes) || noperands > cut_length(&first->cut, noperands)) return;
   first->cut = (Cut){0};
-  if (f->nlevels < 2 || f->levels[1].accumulators != first->accumulators) return;
-  f->nlevels--;
-  for (int i = 1; i < f->nlevels; i++) {
-    f->levels[i] = f->levels[i + 1];
-    f->levels[i].type = first->type;
+  if (o->nlevels < 2 || o->levels[1].accumulators != first->accumulators) return;
+  o->nlevels--;
+  for (int i = 1; i < o->nlevels; i++) {
+    o->levels[i] = o->levels[i + 1];
+    o->levels[i].type = first->type;
   }
 }
 
@@ -57,7 +47,7 @@ static int64_t times(int64_t a, int64_t b) {
 
 // Whether the iterations of an axis around `inside` are added as if the two were one axis: lanes and runs do not begin
 // anew in each iteration. is_innermost: no other row is inside of `inside`.
-static bool are_one_row(const struct FormLevel *first, const Row *inside, const Axis *axis, bool is_innermost) {
+static bool are_one_row(const SumLevel *first, const Row *inside, const Axis *axis, bool is_innermost) {
   const int64_t run = first->cut.length, both = times(inside->extent, axis->extent);
   const bool is_open = inside->monomial || axis->monomial;
   if (first->accumulators == 1) // a single chain, or chains of whole iterations of an axis
@@ -70,32 +60,29 @@ static uint64_t hash_row(uint64_t hash, const Row *row) {
   return splitmix64(splitmix64(hash ^ (uint64_t)row->extent) ^ (uint64_t)row->monomial);
 }
 
-// is_flat: the axes are one row whatever their extents, as outer axes are.
-static uint64_t hash_extents(const Kernel *k, const Loop *loop, AxisSet axes, const struct FormLevel *first,
-                             bool is_flat) {
+// is_flat: the axes are one row whatever their extents, as outer axes are, if they have the order of their names.
+static uint64_t hash_extents(const Kernel *k, const Loop *loop, const SumLevel *first, bool is_flat) {
   Row row = {1, 0};
   uint64_t hash = 0;
+  const char *inside = NULL;
   for (int i = loop->nouter + loop->ninner; i-- > 0;) {
     const Axis *axis = &k->axes[loop->axes[i]];
-    if (!(axes >> loop->axes[i] & 1)) continue;
-    if ((row.extent != 1 || row.monomial) && !is_flat && !are_one_row(first, &row, axis, !hash)) {
+    if (!(first->axes >> loop->axes[i] & 1)) continue;
+    if (inside && !(is_flat ? strcmp(axis->name, inside) < 0 : are_one_row(first, &row, axis, !hash))) {
       hash = hash_row(hash, &row);
       row = (Row){1, 0};
     }
     row = (Row){times(row.extent, axis->extent), row.monomial + axis->monomial};
+    inside = axis->name;
   }
   return hash_row(hash, &row);
 }
 
 static SumForm form_of(const Kernel *k, const Loop *loop, const Root *root) {
-  const SumOrder *o = root->order;
-  SumForm f = {.reduction = o->reduction, .is_fused = o->is_fused, .nlevels = o->nlevels};
-  for (int i = 0; i < o->nlevels; i++) {
-    const SumLevel *l = &o->levels[i];
-    f.levels[i] = (struct FormLevel){.cut = l->cut, .accumulators = l->accumulators, .type = l->type};
-  }
-  leave_out_totals(k, o, &f);
-  f.extents = hash_extents(k, loop, o->levels[0].axes, &f.levels[0], root->kind == ROOT_REDUCE_OUTER);
+  SumForm f = {.order = *root->order};
+  leave_out_totals(k, &f.order);
+  f.extents = hash_extents(k, loop, &f.order.levels[0], root->kind == ROOT_REDUCE_OUTER);
+  for (int i = 0; i < f.order.nlevels; i++) f.order.levels[i].axes = 0;
   return f;
 }
 

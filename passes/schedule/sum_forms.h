@@ -5,17 +5,9 @@
 
 #include "ir/kernel/schedule.h"
 
-// A SumOrder with extents in place of axes, and without levels that change nothing.
 typedef struct SumForm {
-  ExprOp reduction;
-  bool is_fused;
+  SumOrder order;   // without axes, and without levels that change nothing
   uint64_t extents; // a hash of the reduced axes' extents; neighbours whose elements are added as one row are one
-  int nlevels;
-  struct FormLevel {
-    Cut cut;
-    int accumulators;
-    Type type;
-  } levels[MOST_SUM_LEVELS];
 } SumForm;
 
 enum { MOST_SUM_FORMS = 24 };
