@@ -3,6 +3,8 @@
 
 #include "ir/support/splitmix.h"
 
+#include <string.h>
+
 static bool forms_equal(const SumForm *a, const SumForm *b) {
   return a->extents == b->extents && sum_order_equal(&a->order, &b->order);
 }
@@ -58,18 +60,20 @@ static uint64_t hash_row(uint64_t hash, const Row *row) {
   return splitmix64(splitmix64(hash ^ (uint64_t)row->extent) ^ (uint64_t)row->monomial);
 }
 
-// is_flat: the axes are one row whatever their extents, as outer axes are.
+// is_flat: the axes are one row whatever their extents, as outer axes are, if they have the order of their names.
 static uint64_t hash_extents(const Kernel *k, const Loop *loop, const SumLevel *first, bool is_flat) {
   Row row = {1, 0};
   uint64_t hash = 0;
+  const char *inside = NULL;
   for (int i = loop->nouter + loop->ninner; i-- > 0;) {
     const Axis *axis = &k->axes[loop->axes[i]];
     if (!(first->axes >> loop->axes[i] & 1)) continue;
-    if ((row.extent != 1 || row.monomial) && !is_flat && !are_one_row(first, &row, axis, !hash)) {
+    if (inside && !(is_flat ? strcmp(axis->name, inside) < 0 : are_one_row(first, &row, axis, !hash))) {
       hash = hash_row(hash, &row);
       row = (Row){1, 0};
     }
     row = (Row){times(row.extent, axis->extent), row.monomial + axis->monomial};
+    inside = axis->name;
   }
   return hash_row(hash, &row);
 }
