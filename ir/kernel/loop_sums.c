@@ -69,7 +69,8 @@ static Segments row_segments(const Kernel *k, const Loop *loop, const SumLevel *
 static void add_segments(const Kernel *k, const Loop *loop, bool adds_segments, SumOrder *o) {
   SumLevel *first = &o->levels[0];
   const bool are_chains = loop_sums_in_lanes(loop) && !adds_segments;
-  first->cut.length = first->accumulators * (adds_segments ? 1 : are_chains ? 2 * CHAIN - 1 : LONGEST_SEGMENT);
+  const int64_t longest = adds_segments ? 1 : are_chains ? 2 * CHAIN - 1 : LONGEST_SEGMENT;
+  first->cut.length = first->accumulators * longest;
   if (are_chains) o->segments = lane_segments(k, loop);
   else if (!adds_segments) o->segments = row_segments(k, loop, first);
   else o->segments = (Segments){.iterations = 1, .axis = loop->axes[loop->nouter + loop->ninner - 2], .inside = 1};
