@@ -114,6 +114,11 @@ def operators(ops):
     return "\n".join(lines)
 
 
+def from_root(page):
+    """A page of the root, with its links as they are on the site."""
+    return re.sub(r"\]\((examples|tests)/README\.md\)", r"](\1.md)", page.read_text().replace("](docs/", "]("))
+
+
 def colours():
     """Rules for the colours of code, in light and dark."""
     light, dark = (HtmlFormatter(style=style).get_style_defs(".codehilite") for style in ("default", "monokai"))
@@ -135,16 +140,15 @@ def main():
     for page in [*ROOT.glob("docs/*.md"), ROOT / "LICENSE"]:
         (folder / page.name).write_text(with_captions(page.read_text().replace("](../", "](")))
     for page in ["CHANGELOG.md", "SECURITY.md"]:
-        (folder / page).write_text((ROOT / page).read_text().replace("](docs/", "]("))
-    contributing = (ROOT / "CONTRIBUTING.md").read_text()
-    (folder / "CONTRIBUTING.md").write_text(contributing.replace("](docs/", "](").replace("](tests/README.md)", "](tests.md)"))
+        (folder / page).write_text(from_root(ROOT / page))
+    (folder / "CONTRIBUTING.md").write_text(from_root(ROOT / "CONTRIBUTING.md"))
     (folder / "tests.md").write_text((ROOT / "tests" / "README.md").read_text().replace("](../", "]("))
     for other in ["as_written.svg", "one_kernel.svg", "rms_relu.yaml", "site.css"]:
         shutil.copy(ROOT / "docs" / other, folder)
     (folder / "code.css").write_text(colours())
-    readme = with_captions((ROOT / "README.md").read_text()).replace("](examples/README.md)", "](examples.md)")
+    readme = with_captions(from_root(ROOT / "README.md"))
     readme = readme.replace("# ngrad\n", f"# ngrad\n\n{version_line(program, folder)}\n", 1)
-    (folder / "index.md").write_text(re.sub(r"\]\(docs/", "](", readme))
+    (folder / "index.md").write_text(readme)
     (folder / "examples.md").write_text((ROOT / "examples" / "README.md").read_text().replace("](../docs/", "]("))
     ops = json.loads(subprocess.run([program, "ops", "--json"], check=True, capture_output=True).stdout)
     (folder / "operators.md").write_text(operators(ops))

@@ -384,7 +384,8 @@ NG_API char *ng_escape(ng_sink sink, const char *text);
 /* Gradients. The lists name inputs and outputs of g. */
 
 /* The derivatives that ng_graph_gradient makes of outputs y by inputs x. Graphs of all but the first compute g's values
-   themselves; names are those of g behind a prefix. */
+   themselves; names are those of g behind a prefix. Matrices go over extents with numbers: literal ones, and dims that
+   ng_graph_set_dim has set. Where no y depends on an x, all but NG_GRADIENT and NG_VJP are zeros. */
 typedef enum ng_derivative {
   NG_GRADIENT, /* diff_x from diff_y: u^T J */
   NG_TANGENTS, /* forward mode: tangent_y from tangent_x: J t */

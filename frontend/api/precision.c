@@ -26,7 +26,7 @@ static ng_status keep(ng_context *ctx, const char *name, bool *stays_wide) {
   const char *known[OP_COUNT];
   const OperatorName found = operator_find(name);
   for (size_t i = 0; i < OP_COUNT; i++) known[i] = operators[i].name;
-  if (!found.op) return unknown_name(ctx, "operator", name, known, OP_COUNT);
+  if (!found.op || found.op->id == OP_Gradient) return unknown_name(ctx, "operator", name, known, OP_COUNT);
   for (size_t i = 0; i < OP_COUNT; i++) stays_wide[i] |= belongs_to(operators[i].name, found.op->name);
   return NG_OK;
 }

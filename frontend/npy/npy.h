@@ -2,9 +2,9 @@
 // file's length before memory is allocated for it.
 //
 // Types by descr: f8 f64, f4 f32, f2 f16, i8 s64, i4 s32, i2 s16, i1 s8, u8 u64, u4 u32, u2 u16 or, if that is
-// wanted, the bits of bf16, u1 u8, b1 boolean, V2 the bits of bf16; either byte order. A file is read as its own type; only bf16 may also be rounded from f4 and f8. V1 are the bits
-// of an 8-bit float, whose format the reader must state. No descr has 4 bits: s4 and u4 are stored as i1 and u1, whose
-// elements must be in range.
+// wanted, the bits of bf16, u1 u8, b1 boolean, V2 the bits of bf16; either byte order. A file is read as its own type;
+// only bf16 may also be rounded from f4 and f8. V1 are the bits of an 8-bit float, whose format the reader must state.
+// No descr has 4 bits: s4 and u4 are stored as i1 and u1, whose elements must be in range.
 #ifndef NGRAD_FRONTEND_NPY_NPY_H
 #define NGRAD_FRONTEND_NPY_NPY_H
 

@@ -325,6 +325,8 @@ bool onnx_top_k(Onnx *x) {
   int axis;
   if (!v || (x->opset >= 10 && !onnx_number(x, onnx_in(x, 1), &given))) return false;
   if (!onnx_axis(x, onnx_int(x, "axis", -1), v->shape.rank, &axis) || !onnx_has_number(x, v, axis)) return false;
+  for (int i = 0; i < v->shape.rank; i++) // others may have names
+    if (extent_is_unknown(extent(v, i))) return onnx_has_number(x, v, i);
   const int64_t n = extent(v, axis).value, k = type_integer(given);
   if (k < 0 || k > n) return build_error(b, "k: expected 0 to %lld", (long long)n);
   const bool is_wide = TYPES_64_BITS & TYPE_BIT(v->type);

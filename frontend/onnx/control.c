@@ -65,7 +65,9 @@ static bool choose_branch(Onnx *x, Value *condition) {
   for (int i = 0; i < 2; i++) {
     if (g[i]->ninputs || g[i]->noutputs < x->node->noutputs)
       return build_error(b, "expected branches of %zu outputs without inputs", x->node->noutputs);
-    if (!copy(x, g[i], NULL, &results[i])) return false;
+    if (copy(x, g[i], NULL, &results[i])) continue;
+    x->foreign.has_told = false; // the branch may be one that is never taken
+    return onnx_must_be_known(x, condition);
   }
   condition = build_reshape(b, condition, NULL, 0);
   for (size_t i = 0; condition && i < x->node->noutputs; i++) {

@@ -44,14 +44,15 @@ bool onnx_cast_node(Onnx *x) {
   return onnx_out(x, 0, convert(x, onnx_in(x, 0), type));
 }
 
-// The bits of integers as integers of as many bits, for which a cast keeps them.
+// The bits of integers or booleans as integers of as many bits, for which a cast keeps them.
 bool onnx_bit_cast(Onnx *x) {
   Value *v = onnx_in(x, 0);
   const uint64_t number = (uint64_t)onnx_int(x, "to", 0);
   const Type type = onnx_type(number);
   if (!v) return false;
-  const TypeSet types = TYPE_BIT(type) | TYPE_BIT(v->type);
-  if (type != v->type && (types & ~(TypeSet)TYPES_INTEGER || type_nbytes(type) != type_nbytes(v->type)))
+  const bool are_integers =
+      TYPES_INTEGER & TYPE_BIT(type) && (TYPES_INTEGER | TYPE_BIT(TYPE_BOOLEAN)) & TYPE_BIT(v->type);
+  if (type != v->type && (!are_integers || type_nbytes(type) != type_nbytes(v->type)))
     return build_error(&x->build, "bits of %s as %s are not supported", onnx_type_name(onnx_type_number(v->type)),
                        onnx_type_name(number));
   return onnx_out(x, 0, build_cast(&x->build, v, type));

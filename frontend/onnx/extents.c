@@ -46,12 +46,25 @@ static const Value *open_input_behind(const Value *v, int *most) {
   return found;
 }
 
+static const char *name_of(Extent e) {
+  return e.dim && e.dim->terms ? e.dim->terms[0].dims[0]->name : e.dim ? e.dim->name : NULL;
+}
+
+// A name in the shape of an input; NULL: there is none.
+static const char *name_of_input(const Value *v) {
+  const char *name = NULL;
+  for (int i = 0; v && !name && i < v->shape.rank; i++) name = name_of(v->shape.extent[i]);
+  return name;
+}
+
 const char *onnx_shape_to_give(const Onnx *x, const Value *v, char *text, size_t nbytes) {
   const Graph *g = x->build.graph;
   int most = 1000;
   const Value *input = open_input_behind(v, &most);
   for (size_t i = 0; i < g->ninputs && !input; i++) input = is_open(g->inputs[i]) ? g->inputs[i] : NULL;
-  if (!input) return snprintf(text, nbytes, "give it a number, as in --dim NAME=1"), text;
+  const char *name = input ? NULL : name_of_input(input_behind(v, &(int){1000}));
+  for (size_t i = 0; i < g->ninputs && !input && !name; i++) name = name_of_input(g->inputs[i]);
+  if (!input) return snprintf(text, nbytes, "give it a number, as in --dim %.80s=1", name ? name : "NAME"), text;
   size_t n = (size_t)snprintf(text, nbytes, "give the shape of %.80s, as in --shape %.80s=", input->name, input->name);
   for (int i = 0; i < (input->shape.rank < 0 ? 2 : input->shape.rank) && n < nbytes; i++) {
     const Extent e = input->shape.rank < 0 ? EXTENT_UNKNOWN : input->shape.extent[i];
@@ -59,10 +72,6 @@ const char *onnx_shape_to_give(const Onnx *x, const Value *v, char *text, size_t
         (size_t)snprintf(text + n, nbytes - n, "%s%lld", i ? "," : "", extent_is_literal(e) ? (long long)e.value : 1LL);
   }
   return text;
-}
-
-static const char *name_of(Extent e) {
-  return e.dim && e.dim->terms ? e.dim->terms[0].dims[0]->name : e.dim ? e.dim->name : NULL;
 }
 
 // A name in the shape of a constant that v is computed from. Examines at most *most values.

@@ -1,21 +1,22 @@
 #!/bin/sh
 # Makes the manual page: what --help says of verbs and options, in mdoc(7), with what ngrad.1.in adds.
 #
-# usage: manual.sh NGRAD ngrad.1.in >ngrad.1
+# usage: manual.sh ngrad.1.in NGRAD... >ngrad.1; NGRAD may be an emulator, with its arguments and the program
 #
 # In ngrad.1.in, a line @SYNOPSIS@, @VERBS@ or @OPTIONS@ stands for what is made. Behind a line @NOTES@ follows what the
 # page says besides --help: of a verb (@ fit) or an option (@ --dim); of a verb's option, where verbs have different
 # options of the name (@ --state emit).
 set -eu
-ngrad=$1 page=$2
+page=$1
+shift
 
 # Joins the lines of a verb or an option: all but the first begin far to the right.
 joined() {
   awk '/^          +[^ ]/ { sub(/^ +/, ""); line = line " " $0; next } NR > 1 { print line } { line = $0 } END { print line }'
 }
 
-"$ngrad" --help | joined | awk '$0 == "verbs:" { on = 1; next } /^$/ { on = 0 } on { print $1 }' |
-  while read -r verb; do "$ngrad" "$verb" --help; done | joined |
+"$@" --help | joined | awk '$0 == "verbs:" { on = 1; next } /^$/ { on = 0 } on { print $1 }' |
+  while read -r verb; do "$@" "$verb" --help </dev/null; done | joined |
   awk -v page="$page" '
     # Plain text, with options and names of files marked.
     function print_text(text,    words, n, i, word, macro, behind) {

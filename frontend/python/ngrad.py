@@ -972,13 +972,13 @@ class _Call:
 
 def load(
     path: _Path, constants: Mapping[str, _Path] | None = None, dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: Mapping[str, Sequence[int] | _Array] | None = None,
 ) -> Graph:  # fmt: skip
     """Reads a graph from a file: ngrad/1, an ONNX model, or JSON of oneDNN Graph or nGraph.
 
     For an ONNX model, constants is a dict from inputs that become constants, such as shapes, to .npy or .pb files; dims
     is a dict from named extents to the values that they get when the model is read, and shapes one from inputs to
-    shapes, for extents without a name; -1 leaves an extent as it is.
+    shapes, or to arrays that have them, for extents without a name; -1 leaves an extent as it is.
     """
     path = os.fspath(path)
     with open(path, "rb") as file:
@@ -998,7 +998,7 @@ def _loaded(text, name, folder, constants, dims, shapes):
         raise UsageError(f"expected a graph as text or bytes, found {type(text).__name__}")
     given = tuple(_encode(f"{name}={os.fspath(file)}") for name, file in _items(constants, "constants"))
     extents = tuple((_encode(name), _integer(value, name)) for name, value in _items(dims, "dims"))
-    sizes = tuple((_encode(name), _shape(shape, name)) for name, shape in _items(shapes, "shapes"))
+    sizes = tuple((_encode(name), _shape(getattr(shape, "shape", shape), name)) for name, shape in _items(shapes, "shapes"))
     folder = None if folder is None else _encode(os.fsdecode(folder))
     return Graph([(_read, _encode(name), bytes(text), folder, given, extents, sizes)])
 

@@ -229,7 +229,7 @@ Graph *yaml_read_with(const Allocator *allocator, const char *path, const char *
   if (settings->nconstants)
     return error_at(
                d, file,
-               "constants are given to ONNX models only; here, the section constants has them: {name: ..., file: ...}"),
+               "constants are given to ONNX models only; here, the key constants has them: {name: ..., file: ...}"),
            NULL;
   if (is_utf16(text, nbytes)) return error_at(d, file, "expected a text in UTF-8, found UTF-16 or UTF-32"), NULL;
   if (has_mark(text, nbytes)) {

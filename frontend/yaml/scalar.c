@@ -101,7 +101,7 @@ bool yaml_unsigned(const Yaml *y, uint64_t *integer) {
   const bool is_hexadecimal = y->text[1] == 'x', is_octal = y->text[1] == 'o';
   if (*y->text == '-') return false;
   errno = 0;
-  *integer = strtoull(y->text + 2 * (is_hexadecimal || is_octal), NULL, is_hexadecimal ? 16 : is_octal ? 8 : 10);
+  *integer = strtoull(y->text + (is_hexadecimal || is_octal ? 2 : 0), NULL, is_hexadecimal ? 16 : is_octal ? 8 : 10);
   return errno != ERANGE;
 }
 

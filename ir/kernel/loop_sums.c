@@ -69,8 +69,7 @@ static Segments row_segments(const Kernel *k, const Loop *loop, const SumLevel *
 static void add_segments(const Kernel *k, const Loop *loop, bool adds_segments, SumOrder *o) {
   SumLevel *first = &o->levels[0];
   const bool are_chains = loop_sums_in_lanes(loop) && !adds_segments;
-  const int64_t longest = adds_segments ? 1 : are_chains ? 2 * CHAIN - 1 : LONGEST_SEGMENT;
-  first->cut.length = first->accumulators * longest;
+  first->cut.length = (int64_t)first->accumulators * (adds_segments ? 1 : are_chains ? 2 * CHAIN - 1 : LONGEST_SEGMENT);
   if (are_chains) o->segments = lane_segments(k, loop);
   else if (!adds_segments) o->segments = row_segments(k, loop, first);
   else o->segments = (Segments){.iterations = 1, .axis = loop->axes[loop->nouter + loop->ninner - 2], .inside = 1};

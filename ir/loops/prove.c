@@ -203,7 +203,7 @@ static bool find_expected(Proof *f, const Schedule *s) {
   for (size_t i = 0; i < s->nsums && ok; i++) ok = schedule_summation(s, &s->sums[i], &sums[i]);
   if (ok && kernel_reference(k, sums, s->nsums, f->dims, &hashes, &f->allocator, &why)) return true;
   if (ok && !why) return out_of_memory(f);
-  text_format(f->why, "%s\n", why ? why : "a sum has another root than its order");
+  text_format(f->why, "%s\n", why ? why : "a sum is not added up in its order");
   return false;
 }
 

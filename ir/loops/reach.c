@@ -1,4 +1,4 @@
-// Polynomials, and their bounds: symbols are replaced by their bounds, from the last one to the first.
+// Amounts, and their bounds: symbols are replaced by their bounds, from the last one to the first.
 #include "ir/loops/reach.h"
 
 #include "ir/graph/open_dims.h"
@@ -8,13 +8,13 @@
 #include <stddef.h>
 #include <string.h>
 
-// Polynomials
+// Amounts
 
 static bool is_alike(const Term *a, const Term *b) {
   return a->monomial == b->monomial && memcmp(a->symbols, b->symbols, sizeof a->symbols) == 0;
 }
 
-static void add_term(Polynomial *p, Term term) {
+static void add_term(Amount *p, Term term) {
   if (p->nterms < 0 || !term.number) return;
   for (Term *t = p->terms; t < p->terms + p->nterms; t++) {
     if (!is_alike(t, &term)) continue;
@@ -26,20 +26,24 @@ static void add_term(Polynomial *p, Term term) {
   else p->terms[p->nterms++] = term;
 }
 
-Polynomial polynomial_of(int64_t number, Monomial monomial) {
-  Polynomial p;
+Amount amount_of(int64_t number, Monomial monomial) {
+  Amount p;
   p.nterms = 0;
   add_term(&p, (Term){.number = number, .monomial = monomial});
   return p;
 }
 
-void polynomial_add(Polynomial *p, const Polynomial *other, int64_t factor) {
+void amount_add(Amount *p, const Amount *other, int64_t factor) {
   if (other->nterms < 0) p->nterms = -1;
   for (int i = 0; i < other->nterms; i++) {
     Term term = other->terms[i];
     if (__builtin_mul_overflow(term.number, factor, &term.number)) p->nterms = -1;
     add_term(p, term);
   }
+}
+
+void amount_add_number(Amount *p, int64_t number) {
+  add_term(p, (Term){.number = number});
 }
 
 // False: it has too many symbols, or its number is too large.
@@ -56,8 +60,8 @@ static bool multiply(Term *a, const Term *b) {
   return !__builtin_mul_overflow(a->number, b->number, &a->number);
 }
 
-Polynomial polynomial_times(const Polynomial *a, const Polynomial *b) {
-  Polynomial p;
+Amount amount_times(const Amount *a, const Amount *b) {
+  Amount p;
   p.nterms = a->nterms < 0 || b->nterms < 0 ? -1 : 0;
   for (int i = 0; i < a->nterms; i++)
     for (int j = 0; j < b->nterms; j++) {
@@ -68,18 +72,18 @@ Polynomial polynomial_times(const Polynomial *a, const Polynomial *b) {
   return p;
 }
 
-static size_t nbytes_of(const Polynomial *p) {
-  return offsetof(Polynomial, terms) + (size_t)(p->nterms < 0 ? 0 : p->nterms) * sizeof *p->terms;
+static size_t nbytes_of(const Amount *p) {
+  return offsetof(Amount, terms) + (size_t)(p->nterms < 0 ? 0 : p->nterms) * sizeof *p->terms;
 }
 
-Polynomial polynomial_copy(const Polynomial *p) {
-  Polynomial copy;
+Amount amount_copy(const Amount *p) {
+  Amount copy;
   memcpy(&copy, p, nbytes_of(p));
   return copy;
 }
 
-const Polynomial *polynomial_keep(Reach *x, const Polynomial *p) {
-  Polynomial *kept = arena_alloc(x->arena, nbytes_of(p));
+const Amount *amount_keep(Reach *x, const Amount *p) {
+  Amount *kept = arena_alloc(x->arena, nbytes_of(p));
   if (kept) memcpy(kept, p, nbytes_of(p));
   x->out_of_memory |= !kept;
   return kept;
@@ -102,7 +106,7 @@ static void drop_symbol(Term *t, uint32_t symbol) {
 }
 
 // The last symbol that is not fixed; 0: there is none.
-static uint32_t last_symbol(const Reach *x, const Polynomial *p) {
+static uint32_t last_symbol(const Reach *x, const Amount *p) {
   uint32_t last = 0;
   for (int i = 0; i < p->nterms; i++)
     for (int s = 0; s < MOST_FACTORS; s++) {
@@ -112,8 +116,8 @@ static uint32_t last_symbol(const Reach *x, const Polynomial *p) {
   return last;
 }
 
-// The polynomial with the bound in place of the symbol; bound NULL: with 0.
-static void replace(const Polynomial *p, uint32_t symbol, const Polynomial *bound, Polynomial *out) {
+// The amount with the bound in place of the symbol; bound NULL: with 0.
+static void replace(const Amount *p, uint32_t symbol, const Amount *bound, Amount *out) {
   out->nterms = 0;
   for (int i = 0; i < p->nterms; i++) {
     Term term = p->terms[i];
@@ -132,13 +136,13 @@ static void replace(const Polynomial *p, uint32_t symbol, const Polynomial *boun
 
 typedef struct Search { // for an upper bound of fixed symbols that `found` accepts
   Reach *x;
-  bool (*found)(struct Search *s, const Polynomial *bound);
-  const Polynomial *closed[MOST_CLOSED]; // found
+  bool (*found)(struct Search *s, const Amount *bound);
+  const Amount *closed[MOST_CLOSED]; // found
   int nclosed;
   int tries;
 } Search;
 
-static bool search(Search *s, const Polynomial *p) {
+static bool search(Search *s, const Amount *p) {
   if (p->nterms < 0 || s->tries-- <= 0) return false;
   const uint32_t last = last_symbol(s->x, p);
   if (!last) return s->found(s, p);
@@ -148,7 +152,7 @@ static bool search(Search *s, const Polynomial *p) {
     has_more |= p->terms[i].number > 0;
     has_less |= p->terms[i].number < 0;
   }
-  Polynomial next;
+  Amount next;
   if (has_more && has_less) return false;
   if (has_less) {
     replace(p, last, NULL, &next);
@@ -166,7 +170,7 @@ static bool search(Search *s, const Polynomial *p) {
 enum { MOST_TRIES = 2000 };
 
 // The sum of terms without symbols. False: there are others.
-static bool open_sum_of(const Polynomial *p, OpenSum *sum) {
+static bool open_sum_of(const Amount *p, OpenSum *sum) {
   sum->count = 0;
   sum->is_too_long = false;
   for (int i = 0; i < p->nterms; i++) {
@@ -176,36 +180,38 @@ static bool open_sum_of(const Polynomial *p, OpenSum *sum) {
   return true;
 }
 
-static bool is_literal(const Polynomial *p) {
+static bool is_literal(const Amount *p) {
   return !p->nterms || (p->nterms == 1 && !p->terms[0].monomial && !p->terms[0].symbols[0]);
 }
 
-static int64_t literal_of(const Polynomial *p) {
+static int64_t literal_of(const Amount *p) {
   return p->nterms ? p->terms[0].number : 0;
 }
 
-static bool is_not_positive(Search *s, const Polynomial *p) {
+static bool is_not_positive(Search *s, const Amount *p) {
   OpenSum sum;
   if (is_literal(p)) return literal_of(p) <= 0;
-  Polynomial without = polynomial_copy(p);
+  Amount without = amount_copy(p);
   for (int i = without.nterms; i-- > 0;) // what is fixed is at least 0
     if (without.terms[i].symbols[0] && without.terms[i].number < 0) without.terms[i] = without.terms[--without.nterms];
   return open_sum_of(&without, &sum) && open_sum_is_never_positive(s->x->k, &sum);
 }
 
-bool reach_is_never_positive(Reach *x, const Polynomial *p) {
+bool reach_is_never_positive(Reach *x, const Amount *p) {
   Search s = {.x = x, .found = is_not_positive, .tries = MOST_TRIES};
-  return search(&s, p);
+  bool has_more = p->nterms < 0;
+  for (int i = 0; i < p->nterms; i++) has_more |= p->terms[i].number > 0;
+  return !has_more || search(&s, p);
 }
 
-static bool has_fixed(const Polynomial *p) {
+static bool has_fixed(const Amount *p) {
   bool has = false;
   for (int i = 0; i < p->nterms; i++) has |= p->terms[i].symbols[0] > 0;
   return has;
 }
 
 // Keeps the least literal, and the first others: rather those without fixed symbols.
-static bool keep_closed(Search *s, const Polynomial *p) {
+static bool keep_closed(Search *s, const Amount *p) {
   int at = s->nclosed;
   for (int i = 0; i < s->nclosed; i++) {
     if (is_literal(p) && is_literal(s->closed[i]) && literal_of(p) >= literal_of(s->closed[i])) return false;
@@ -213,7 +219,9 @@ static bool keep_closed(Search *s, const Polynomial *p) {
     else if (at == MOST_CLOSED && has_fixed(s->closed[i]) && !has_fixed(p)) at = i;
   }
   if (at == MOST_CLOSED) return false;
-  s->closed[at] = polynomial_keep(s->x, p);
+  const Amount *kept = amount_keep(s->x, p);
+  if (!kept) return true; // ends the search
+  s->closed[at] = kept;
   s->nclosed += at == s->nclosed;
   return false;
 }
@@ -228,7 +236,7 @@ static int64_t multiple_of_term(const Reach *x, const Term *t) {
   return multiple;
 }
 
-int64_t reach_multiple(const Reach *x, const Polynomial *p) {
+int64_t reach_multiple(const Reach *x, const Amount *p) {
   int64_t multiple = p->nterms < 0;
   for (int i = 0; i < p->nterms; i++) multiple = greatest_divisor(multiple_of_term(x, &p->terms[i]), multiple);
   return multiple;
@@ -238,7 +246,7 @@ static int64_t floor_divide(int64_t a, int64_t b) {
   return a / b - (a % b < 0);
 }
 
-int64_t reach_rest(const Reach *x, const Polynomial *p, int64_t multiple) {
+int64_t reach_rest(const Reach *x, const Amount *p, int64_t multiple) {
   int64_t number = 0;
   for (int i = 0; i < p->nterms; i++) {
     const Term *t = &p->terms[i];
@@ -248,41 +256,44 @@ int64_t reach_rest(const Reach *x, const Polynomial *p, int64_t multiple) {
   return number - floor_divide(number, multiple) * multiple;
 }
 
-static Polynomial add_symbol(Reach *x, Symbol symbol) {
-  Polynomial p = {.nterms = -1};
-  if (x->nsymbols == 0) x->nsymbols = 1;
-  x->out_of_memory |= !arena_grow(x->arena, &x->symbols, x->nsymbols, &x->capacity, sizeof symbol);
-  if (x->out_of_memory) return p;
-  x->symbols[x->nsymbols] = symbol;
-  p.nterms = 1;
-  p.terms[0] = (Term){.number = 1, .symbols = {(uint32_t)x->nsymbols++}};
+Amount amount_of_symbol(uint32_t symbol) {
+  Amount p;
+  p.nterms = symbol ? 1 : -1;
+  p.terms[0] = (Term){.number = 1, .symbols = {symbol}};
   return p;
 }
 
-uint32_t reach_fixed(Reach *x, int64_t multiple) {
-  const Polynomial p = add_symbol(x, (Symbol){.multiple = multiple, .is_fixed = true});
-  return p.nterms < 0 ? 0 : p.terms[0].symbols[0];
+static uint32_t add_symbol(Reach *x, const Symbol *symbol) {
+  if (x->nsymbols == 0) x->nsymbols = 1;
+  x->out_of_memory |= !arena_grow(x->arena, &x->symbols, x->nsymbols, &x->capacity, sizeof *symbol);
+  if (x->out_of_memory) return 0;
+  x->symbols[x->nsymbols] = *symbol;
+  return (uint32_t)x->nsymbols++;
 }
 
-Polynomial reach_symbol(Reach *x, int64_t multiple, const Polynomial *bound, const Polynomial *other) {
-  const Polynomial *given[] = {bound, other};
+uint32_t reach_fixed(Reach *x, int64_t multiple) {
+  return add_symbol(x, &(Symbol){.multiple = multiple, .is_fixed = true});
+}
+
+Amount reach_symbol(Reach *x, int64_t multiple, const Amount *bound, const Amount *other) {
+  const Amount *given[] = {bound, other};
   Symbol symbol = {.multiple = multiple < 1 ? 1 : multiple};
   Search s = {.x = x, .found = keep_closed, .tries = MOST_TRIES};
   for (int i = 0; i < 2; i++) // what has fixed symbols only is likely to be the least
     if (given[i] && given[i]->nterms >= 0 && !last_symbol(x, given[i])) keep_closed(&s, given[i]);
   for (int i = 0; i < 2; i++) {
     if (!given[i] || given[i]->nterms < 0 || !last_symbol(x, given[i])) continue;
-    symbol.bounds[symbol.nbounds++] = polynomial_keep(x, given[i]);
+    symbol.bounds[symbol.nbounds++] = amount_keep(x, given[i]);
     search(&s, given[i]);
   }
   for (int i = 0; i < s.nclosed && !x->out_of_memory; i++) {
-    Polynomial closed = polynomial_copy(s.closed[i]);
+    Amount closed = amount_copy(s.closed[i]);
     const int64_t rest = reach_rest(x, &closed, symbol.multiple);
     if (rest > 0) add_term(&closed, (Term){.number = -rest}); // rounded down
-    symbol.bounds[symbol.nbounds++] = polynomial_keep(x, &closed);
+    symbol.bounds[symbol.nbounds++] = amount_keep(x, &closed);
     symbol.nclosed++;
   }
-  return add_symbol(x, symbol);
+  return amount_of_symbol(add_symbol(x, &symbol));
 }
 
 // Division
@@ -302,7 +313,7 @@ static bool divides(const Reach *x, const Term *by, Term t, Term *quotient) {
   return true;
 }
 
-static void split(const Reach *x, const Polynomial *p, const Term *by, Polynomial *quotient, Polynomial *rest) {
+static void split(const Reach *x, const Amount *p, const Term *by, Amount *quotient, Amount *rest) {
   quotient->nterms = rest->nterms = 0;
   for (int i = 0; i < p->nterms; i++) {
     Term t;
@@ -312,8 +323,8 @@ static void split(const Reach *x, const Polynomial *p, const Term *by, Polynomia
 }
 
 // Of a bound, rounded down. Not known if anything but a number is left.
-static Polynomial divide_bound(const Reach *x, const Polynomial *p, const Term *by) {
-  Polynomial quotient, rest;
+static Amount divide_bound(const Reach *x, const Amount *p, const Term *by) {
+  Amount quotient, rest;
   split(x, p, by, &quotient, &rest);
   const int64_t number = is_literal(&rest) ? literal_of(&rest) : 0;
   if (!is_literal(&rest)) quotient.nterms = -1;
@@ -323,11 +334,11 @@ static Polynomial divide_bound(const Reach *x, const Polynomial *p, const Term *
 }
 
 // Of what is at least 0.
-static Polynomial divide_symbols(Reach *x, const Polynomial *p, const Term *by) {
+static Amount divide_symbols(Reach *x, const Amount *p, const Term *by) {
   Search s = {.x = x, .found = keep_closed, .tries = MOST_TRIES};
-  Polynomial bounds[MOST_CLOSED];
+  Amount bounds[MOST_CLOSED];
   search(&s, p);
-  const Polynomial *known[2] = {NULL};
+  const Amount *known[2] = {NULL};
   int nknown = 0;
   for (int i = 0; i < s.nclosed && nknown < 2 && !x->out_of_memory; i++) {
     bounds[i] = divide_bound(x, s.closed[i], by);
@@ -337,19 +348,19 @@ static Polynomial divide_symbols(Reach *x, const Polynomial *p, const Term *by) 
   return reach_symbol(x, reach_multiple(x, p) % by->number ? 1 : multiple, known[0], known[1]);
 }
 
-void reach_divide(Reach *x, const Polynomial *p, const Polynomial *by, Polynomial *quotient, Polynomial *rest) {
+void reach_divide(Reach *x, const Amount *p, const Amount *by, Amount *quotient, Amount *rest) {
   const bool is_number = by->nterms == 1 && !last_symbol(x, by) && by->terms[0].number > 0;
-  Polynomial left, below = {.nterms = 0}, beyond = polynomial_of(1, 0), most = polynomial_of(-1, 0);
+  Amount left, below = amount_of(0, 0), beyond = amount_of(1, 0), most = amount_of(-1, 0);
   if (p->nterms < 0 || !is_number) {
     *quotient = reach_symbol(x, 1, NULL, NULL);
     *rest = reach_symbol(x, 1, NULL, NULL);
     return;
   }
   split(x, p, &by->terms[0], quotient, &left);
-  polynomial_add(&below, &left, -1);
-  polynomial_add(&beyond, &left, 1);
-  polynomial_add(&beyond, by, -1);
-  polynomial_add(&most, by, 1);
+  amount_add(&below, &left, -1);
+  amount_add(&beyond, &left, 1);
+  amount_add(&beyond, by, -1);
+  amount_add(&most, by, 1);
   const bool is_natural = reach_is_never_positive(x, &below);
   if (is_natural && reach_is_never_positive(x, &beyond)) {
     *rest = left;
@@ -357,7 +368,7 @@ void reach_divide(Reach *x, const Polynomial *p, const Polynomial *by, Polynomia
   }
   const int64_t multiple = greatest_divisor(reach_multiple(x, &left), reach_multiple(x, by));
   *rest = reach_symbol(x, multiple, &most, is_natural ? &left : NULL);
-  const Polynomial more = is_natural ? divide_symbols(x, &left, &by->terms[0]) : reach_symbol(x, 1, NULL, NULL);
-  if (is_natural) polynomial_add(quotient, &more, 1);
+  const Amount more = is_natural ? divide_symbols(x, &left, &by->terms[0]) : reach_symbol(x, 1, NULL, NULL);
+  if (is_natural) amount_add(quotient, &more, 1);
   else *quotient = more;
 }

@@ -5,11 +5,6 @@
 
 #include <unistd.h>
 
-static int64_t ask(int name, int64_t otherwise) {
-  long n = sysconf(name);
-  return n > 0 ? n : otherwise;
-}
-
 Target target_of_any_machine(void) {
   return (Target){.l1_nbytes = 32 << 10, .l2_nbytes = 1 << 20, .llc_nbytes = 8 << 20, .threads = 1};
 }
@@ -25,11 +20,20 @@ Target target_of_small_machine(void) {
                   .threads = 1};
 }
 
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+static void ask(int name, int64_t *nbytes) {
+  const long n = sysconf(name);
+  if (n > 0) *nbytes = n;
+}
+#endif
+
 Target target_of_machine(void) {
   Target t = target_of_any_machine();
-  t.l1_nbytes = ask(_SC_LEVEL1_DCACHE_SIZE, t.l1_nbytes);
-  t.l2_nbytes = ask(_SC_LEVEL2_CACHE_SIZE, t.l2_nbytes);
-  t.llc_nbytes = ask(_SC_LEVEL3_CACHE_SIZE, t.llc_nbytes);
+#ifdef _SC_LEVEL1_DCACHE_SIZE // of glibc; musl does not tell
+  ask(_SC_LEVEL1_DCACHE_SIZE, &t.l1_nbytes);
+  ask(_SC_LEVEL2_CACHE_SIZE, &t.l2_nbytes);
+  ask(_SC_LEVEL3_CACHE_SIZE, &t.llc_nbytes);
+#endif
   t.threads = threads_processors();
   return t;
 }

@@ -18,8 +18,8 @@ static bool verify_nothing(Verifying *v, const LoopNode *n) {
 
 // Indices
 
-static bool set_value(Verifying *v, Variable *var, const Polynomial *value) {
-  var->value = polynomial_keep(&v->x, value);
+static bool set_value(Verifying *v, Variable *var, const Amount *value) {
+  var->value = amount_keep(&v->x, value);
   return var->value;
 }
 
@@ -29,36 +29,35 @@ static Variable *counter_of(const Verifying *v, Var var) { // NULL: it is none
 }
 
 // Sets a counter to any number in its steps, which is at most each bound; NULL: not known.
-static bool count_on(Verifying *v, Variable *counter, int64_t step, const Polynomial *bound, const Polynomial *other) {
-  const Polynomial *given[] = {bound, other}, *bounds[2] = {NULL}, *base = counter->base;
-  Polynomial own = polynomial_copy(counter->value), below[2];
-  if (base) polynomial_add(&own, base, -1);
+static bool count_on(Verifying *v, Variable *counter, int64_t step, const Amount *bound, const Amount *other) {
+  const Amount *given[] = {bound, other}, *bounds[2] = {NULL}, *base = counter->base;
+  Amount own = amount_copy(counter->value), below[2];
+  if (base) amount_add(&own, base, -1);
   if (!step && !own.nterms) return true; // it has not advanced
   for (int i = 0; i < 2; i++) {
     if (!given[i]) continue;
-    below[i] = polynomial_copy(given[i]);
-    if (base) polynomial_add(&below[i], base, -1);
+    below[i] = amount_copy(given[i]);
+    if (base) amount_add(&below[i], base, -1);
     bounds[i] = &below[i];
   }
-  Polynomial value = reach_symbol(&v->x, greatest_divisor(reach_multiple(&v->x, &own), step), bounds[0], bounds[1]);
-  if (base) polynomial_add(&value, base, 1);
+  Amount value = reach_symbol(&v->x, greatest_divisor(reach_multiple(&v->x, &own), step), bounds[0], bounds[1]);
+  if (base) amount_add(&value, base, 1);
   return set_value(v, counter, &value);
 }
 
-static Polynomial minus(const Polynomial *p, const Polynomial *other, int64_t number) {
-  Polynomial difference = polynomial_copy(p);
-  const Polynomial less = polynomial_of(-number, 0);
-  if (other) polynomial_add(&difference, other, -1);
-  polynomial_add(&difference, &less, 1);
+static Amount minus(const Amount *p, const Amount *other, int64_t number) {
+  Amount difference = amount_copy(p);
+  if (other) amount_add(&difference, other, -1);
+  amount_add_number(&difference, -number);
   return difference;
 }
 
 // Whether the lanes are 1 to LANES, and all that is left of the counter: behind a loop over whole steps, or few in all.
-static bool verify_lanes(Verifying *v, const LoopNode *n, VarKind kind, const Polynomial *lanes) {
+static bool verify_lanes(Verifying *v, const LoopNode *n, VarKind kind, const Amount *lanes) {
   const Variable *counter = counter_of(v, loop_var(kind));
   if (!counter || !counter->is_below) return verify_fail(v, n, "it must be in the tail of a counter");
-  const Polynomial beyond = minus(lanes, NULL, LANES), left = minus(counter->to, counter->value, 0),
-                   other = minus(&left, lanes, 0), before = minus(&(Polynomial){.nterms = 0}, lanes, -1);
+  const Amount one = amount_of(1, 0), beyond = minus(lanes, NULL, LANES), left = minus(counter->to, counter->value, 0),
+               other = minus(&left, lanes, 0), before = minus(&one, lanes, 0);
   const int64_t step = counter->step, multiple = greatest_divisor(reach_multiple(&v->x, counter->value), step),
                 rest = step ? reach_rest(&v->x, counter->to, multiple) : 0;
   const bool is_behind = step && step - multiple + (rest < 0 ? multiple - 1 : rest) <= LANES;
@@ -70,28 +69,31 @@ static bool verify_lanes(Verifying *v, const LoopNode *n, VarKind kind, const Po
 static bool verify_set_index(Verifying *v, const LoopNode *n) {
   if (!n->value) return verify_fail(v, n, "it must have a value");
   if (!verify_index(v, n, n->value) || !verify_index(v, n, n->test)) return false;
-  const Polynomial value = reach_of(v, n->value);
+  const Amount value = reach_of(v, n->value);
   if (n->var.kind == VAR_LANES && n->value->op != INDEX_TO_LINE && !verify_lanes(v, n, VAR_LANE, &value)) return false;
   const bool is_advance = n->is_counter && n->value->op == INDEX_ADD && index_is_var(n->value->args[0], n->var);
   if (is_advance && counter_of(v, n->var)) return set_value(v, variable(v, n->var), &value);
-  const Polynomial *kept = polynomial_keep(&v->x, &value);
+  const Amount *kept = amount_keep(&v->x, &value);
   if (!kept || !var_set(v, n, n->var, kept)) return false;
   variable(v, n->var)->is_counter = n->is_counter;
-  // Outer iterations are divided into indices on axes: those in front of the block are the same on its batch axes.
-  variable(v, n->var)->base = n->var.kind == VAR_OUTER && v->loop->nbatch ? kept : NULL;
+  // Outer iterations are divided into indices on axes: those on its batch axes are the same in all of a block.
+  const Variable *start = variable(v, loop_var(VAR_START));
+  if (n->var.kind == VAR_OUTER && v->loop->nbatch) variable(v, n->var)->base = start->is_set ? start->value : kept;
   return true;
 }
 
 // Loops and conditions
 
+static bool is_negative(Verifying *v, const Amount *p) {
+  const Amount next = minus(p, NULL, -1);
+  return reach_is_never_positive(&v->x, &next);
+}
+
 // most: of the variable; NULL: there is none.
-static bool verify_body(Verifying *v, const LoopNode *n, const LoopNode *body, const Polynomial *most) {
+static bool verify_body(Verifying *v, const LoopNode *n, const LoopNode *body, const Amount *most) {
   const bool never_runs = v->never_runs;
   if (v->depth == MOST_NESTED) return verify_fail(v, n, "it is nested too deeply");
-  if (most && !never_runs) {
-    const Polynomial end = minus(most, NULL, -1);
-    v->never_runs = reach_is_never_positive(&v->x, &end);
-  }
+  if (most && !never_runs) v->never_runs = is_negative(v, most);
   v->depth++;
   const bool ok = verify_nodes(v, body);
   v->depth--;
@@ -100,53 +102,82 @@ static bool verify_body(Verifying *v, const LoopNode *n, const LoopNode *body, c
 }
 
 // All loops and tests of a counter have the same end.
-static bool verify_end(Verifying *v, const LoopNode *n, Variable *counter, const Polynomial *end) {
-  const Polynomial other = minus(end, counter->to, 0);
+static bool verify_end(Verifying *v, const LoopNode *n, Variable *counter, const Amount *end) {
+  const Amount other = minus(end, counter->to, 0);
   if (counter->to && other.nterms) return verify_fail(v, n, "it ends elsewhere than the counter's other loops");
-  if (!counter->to) counter->to = polynomial_keep(&v->x, end);
+  if (!counter->to) counter->to = amount_keep(&v->x, end);
   return counter->to;
 }
 
+typedef struct Range {       // of a loop: kept, as loops are nested and stacks are small
+  const Amount *end, *bound; // bound: the greatest value; NULL: there is none
+  const Amount *last, *left; // the greatest value before the end; what is behind the value
+} Range;
+
 // While a whole step is left.
-static bool verify_whole_steps(Verifying *v, const LoopNode *n, const Polynomial *end, const Polynomial *bound) {
+static bool count_steps(Verifying *v, const LoopNode *n, Range *r) {
   Variable *counter = counter_of(v, n->var);
   const int64_t step = n->step->op == INDEX_NUMBER && !n->step->monomial ? n->step->number : 0;
   if (!counter || step < 1) return verify_fail(v, n, "it must continue a counter, with a step that is a literal");
-  if (!verify_end(v, n, counter, end)) return false;
-  const Polynomial most = minus(end, NULL, step);
-  const bool ok = count_on(v, counter, step, &most, bound) && verify_body(v, n, n->body, &most) &&
-                  count_on(v, counter, step, NULL, NULL);
-  counter->step = step;
-  return ok;
+  if (!verify_end(v, n, counter, r->end)) return false;
+  const Amount most = minus(r->end, NULL, step);
+  r->last = amount_keep(&v->x, &most);
+  return r->last && count_on(v, counter, step, r->last, r->bound);
 }
 
-static bool verify_each(Verifying *v, const LoopNode *n, const Polynomial *end, const Polynomial *bound) {
+// Each number.
+static bool go_over(Verifying *v, const LoopNode *n, Range *r) {
   const bool has_steps = n->vectors || n->var.kind == VAR_RUN || n->var.kind == VAR_RUN_BEGIN;
   const bool is_part = has_steps || n->var.kind == VAR_AXIS || n->var.kind == VAR_LANE;
   if (!n->value || (!has_steps && !index_is(n->step, 1)) || (!is_part && !index_is(n->value, 0)))
     return verify_fail(v, n, "it must go over all numbers: from 0, with step 1");
-  const Polynomial begin = reach_of(v, n->value), step = reach_of(v, n->step), last = minus(end, NULL, 1);
+  const Amount begin = reach_of(v, n->value), step = reach_of(v, n->step), last = minus(r->end, NULL, 1);
   const int64_t multiple = greatest_divisor(reach_multiple(&v->x, &begin), reach_multiple(&v->x, &step));
-  const Polynomial value = reach_symbol(&v->x, multiple, &last, bound), left = minus(&last, &value, 0),
-                   *before = v->left;
-  if (!var_set(v, n, n->var, polynomial_keep(&v->x, &value))) return false;
-  if (n->vectors) v->left = polynomial_keep(&v->x, &left);
-  const bool ok = verify_body(v, n, n->body, &last);
-  v->left = before;
-  return ok;
+  const Amount value = reach_symbol(&v->x, multiple, &last, r->bound), left = minus(&last, &value, 0);
+  r->last = amount_keep(&v->x, &last);
+  r->left = amount_keep(&v->x, &left);
+  return r->last && r->left && var_set(v, n, n->var, amount_keep(&v->x, &value));
 }
 
-static bool verify_for(Verifying *v, const LoopNode *n) {
-  const size_t nscoped = v->nscoped;
+static bool begin_loop(Verifying *v, const LoopNode *n, Range *r) {
   if (!n->step || !n->end) return verify_fail(v, n, "a loop must have an end and a step");
   if (!verify_index(v, n, n->value) || !verify_index(v, n, n->end) || !verify_index(v, n, n->step) ||
       !verify_index(v, n, n->bound) || !verify_index(v, n, n->test))
     return false;
-  const Polynomial end = reach_of(v, n->end), bound = reach_of(v, n->bound), before = minus(&bound, NULL, 1),
-                   *other = n->bound ? &before : NULL;
-  const bool ok = n->is_counter && !n->vectors ? verify_whole_steps(v, n, &end, other) : verify_each(v, n, &end, other);
+  const Amount end = reach_of(v, n->end), bound = reach_of(v, n->bound), before = minus(&bound, NULL, 1);
+  r->end = amount_keep(&v->x, &end);
+  r->bound = n->bound ? amount_keep(&v->x, &before) : NULL;
+  if (!r->end || (n->bound && !r->bound)) return false;
+  return n->is_counter && !n->vectors ? count_steps(v, n, r) : go_over(v, n, r);
+}
+
+static bool end_steps(Verifying *v, const LoopNode *n) {
+  Variable *counter = counter_of(v, n->var);
+  const int64_t step = n->step->number;
+  if (!count_on(v, counter, step, NULL, NULL)) return false;
+  counter->step = step;
+  return true;
+}
+
+static bool verify_for(Verifying *v, const LoopNode *n) {
+  const size_t nscoped = v->nscoped;
+  const Amount *before = v->left;
+  Range r = {NULL};
+  if (!begin_loop(v, n, &r)) return false;
+  if (n->vectors) v->left = r.left;
+  bool ok = verify_body(v, n, n->body, r.last);
+  v->left = before;
+  if (!r.left) ok = ok && end_steps(v, n);
   scope_close(v, nscoped);
   return ok;
+}
+
+// Below its end, behind its other loops.
+static bool is_left(Verifying *v, const LoopNode *n, Variable *counter) {
+  const Amount end = reach_of(v, n->test->args[1]), most = minus(&end, NULL, 1);
+  if (!verify_end(v, n, counter, &end) || !count_on(v, counter, 0, &most, NULL)) return false;
+  counter->is_below = true;
+  return true;
 }
 
 static bool verify_if(Verifying *v, const LoopNode *n) {
@@ -156,11 +187,9 @@ static bool verify_if(Verifying *v, const LoopNode *n) {
   if (!verify_index(v, n, test)) return false;
   Variable *counter = x && x->op == INDEX_VAR ? counter_of(v, x->var) : NULL, before;
   if (counter) {
-    const Polynomial end = reach_of(v, test->args[1]), most = minus(&end, NULL, 1);
-    if (!verify_end(v, n, counter, &end)) return false;
     before = *counter;
-    if (!count_on(v, counter, 0, &most, NULL)) return false;
-    counter->is_below = true;
+    if (!is_left(v, n, counter)) return false;
+    before.to = counter->to;
   } else {
     add_facts(v, test);
   }
@@ -193,16 +222,16 @@ static bool verify_scatter(Verifying *v, const LoopNode *n) {
   if (!begin->is_set || !end->is_set)
     return verify_fail(v, n, "the first and last row of the block (VAR_BEGIN, VAR_END) must be set before it");
   const Axis *columns = &v->k->axes[s.columns];
-  const Polynomial last = minus(end->value, NULL, 1), row = reach_symbol(&v->x, 1, &last, NULL),
-                   width = polynomial_of(columns->extent, columns->monomial), first = polynomial_times(&row, &width);
-  return verify_inside(v, n, &n->to, &first, &(Lanes){.step = polynomial_of(1, 0), .last = minus(&width, NULL, 1)});
+  const Amount last = minus(end->value, NULL, 1), row = reach_symbol(&v->x, 1, &last, NULL),
+               width = amount_of(columns->extent, columns->monomial), first = amount_times(&row, &width);
+  return verify_inside(v, n, &n->to, &first, &(Lanes){.step = amount_of(1, 0), .last = minus(&width, NULL, 1)});
 }
 
 // Block and step are two functions in C: the step sees only the variables of the block that are its parameters.
 
-static const Polynomial *argument_of(Verifying *v, const LoopNode *n, Var parameter) {
+static const Amount *argument_of(Verifying *v, const LoopNode *n, Var parameter) {
   const Index *i = parameter.kind == VAR_LANES ? n->value : n->end;
-  Polynomial value = polynomial_of(n->count, 0);
+  Amount value = amount_of(n->count, 0);
   if (parameter.kind == VAR_LANES || parameter.kind == VAR_COLUMN_END) {
     if (!i || !verify_index(v, n, i)) return NULL;
     value = reach_of(v, i);
@@ -210,14 +239,31 @@ static const Polynomial *argument_of(Verifying *v, const LoopNode *n, Var parame
   } else if (parameter.kind != VAR_ROWS) {
     return variable(v, parameter)->is_set ? variable(v, parameter)->value : NULL;
   }
-  return polynomial_keep(&v->x, &value);
+  return amount_keep(&v->x, &value);
+}
+
+// Of a step of several rows. It is verified once for any number of rows that end where the counter's loops do.
+static bool take_any_rows(Verifying *v, const LoopNode *n, const Amount **outer, const Amount **rows) {
+  Variable counter, *own = counter_of(v, loop_var(VAR_OUTER));
+  const Amount others = amount_of(v->loop->rows - 1, 0), other = reach_symbol(&v->x, 1, &others, NULL),
+               count = minus(&other, NULL, -1);
+  if (!own || !own->to || n->count < 1 || n->count > v->loop->rows)
+    return verify_fail(v, n, "it must be in a loop over the block's iterations, and compute no more than a step's");
+  const Amount beyond = minus(own->value, own->to, -n->count), most = minus(own->to, &count, 0);
+  if (!reach_is_never_positive(&v->x, &beyond)) return verify_fail(v, n, "it may go beyond the block's iterations");
+  counter = *own;
+  *rows = amount_keep(&v->x, &count);
+  if (!*rows || !count_on(v, &counter, 1, &most, NULL)) return false;
+  *outer = counter.value;
+  return true;
 }
 
 static bool verify_step(Verifying *v, const LoopNode *n) {
   const Loop *loop = v->loop;
+  const Amount *column = variable(v, loop_var(VAR_COLUMN))->value;
   const LoopNode *step = n->has_fewer_lanes ? v->t->tail_step : v->t->step;
   Var parameters[MOST_PARAMETERS];
-  const Polynomial *arguments[MOST_PARAMETERS];
+  const Amount *arguments[MOST_PARAMETERS];
   const int count = tree_parameters(v->t, n->has_fewer_lanes, parameters);
   if (v->vars != v->of_block) return verify_fail(v, n, "a step must not call a step");
   for (size_t i = 0; i < loop->nroots; i++)
@@ -228,6 +274,11 @@ static bool verify_step(Verifying *v, const LoopNode *n) {
       return verify_fail(v, n, "an argument of the step is not set before it");
   const size_t nscoped = v->nscoped;
   const int depth = v->depth;
+  if (loop->rows > 1 && !n->has_fewer_lanes && !loop_tile(loop) && !loop_row_axes(v->k, loop)) {
+    if (!take_any_rows(v, n, &arguments[0], &arguments[1])) return false;
+    if (v->column_end == n->end && v->column == column && v->is_step_verified) return true;
+    v->column_end = n->end, v->column = column, v->is_step_verified = !v->never_runs;
+  }
   v->vars = v->of_step;
   v->depth = 0;
   v->function = n->has_fewer_lanes ? "tail step" : "step";
@@ -298,11 +349,10 @@ static bool verify_block(Verifying *v) {
   const AxisSet free = loop_outer_axes(v->loop) & ~loop_cut_axes(v->loop);
   if (!loop_has_open_cut_blocks(v->k, v->loop))
     blocks = (Index){.op = INDEX_NUMBER, .number = loop_ncut_blocks(v->k, v->loop)};
-  const Polynomial cut = reach_of(v, &blocks),
-                   others = polynomial_of(axes_nelems(v->k, free), axes_monomial(v->k, free)),
-                   count = polynomial_times(&cut, &others), last = minus(&count, NULL, 1),
-                   block = reach_symbol(&v->x, 1, &last, NULL);
-  if (!var_set(v, NULL, loop_var(VAR_BLOCK), polynomial_keep(&v->x, &block))) return false;
+  const Amount cut = reach_of(v, &blocks), others = amount_of(axes_nelems(v->k, free), axes_monomial(v->k, free)),
+               count = amount_times(&cut, &others), last = minus(&count, NULL, 1),
+               block = reach_symbol(&v->x, 1, &last, NULL);
+  if (!var_set(v, NULL, loop_var(VAR_BLOCK), amount_keep(&v->x, &block))) return false;
   if (!v->t->block || !verify_nodes(v, v->t->block) || !verify_bytes(v)) return false;
   const LoopNode *end = v->t->block;
   while (end->next) end = end->next;
@@ -323,6 +373,10 @@ static bool init(Verifying *v) {
       return false;
   v->of_loop[0] = ARENA_ARRAY(v->arena, uint32_t, nloops);
   v->of_loop[1] = ARENA_ARRAY(v->arena, uint32_t, nloops);
+  for (size_t i = 0; v->of_loop[0] && v->of_loop[1] && i < nloops; i++) {
+    v->of_loop[0][i] = reach_fixed(&v->x, 1);
+    v->of_loop[1][i] = reach_fixed(&v->x, cut_is_multiple(&v->t->schedule->loops[i].cut, LANES) ? LANES : 1);
+  }
   return v->of_loop[0] && v->of_loop[1];
 }
 
@@ -331,10 +385,13 @@ bool loops_verify(const LoopTree *t, Text *why) {
   arena_init(&scratch, why->allocator);
   Verifying *v = ARENA_NEW(&scratch, Verifying);
   const bool is_scatter = kernel_is_scatter(t->k);
-  if (v) *v = (Verifying){.t = t, .k = t->k, .loop = t->loop, .why = why, .arena = &scratch, .function = "block"};
-  if (v) v->x = (Reach){.k = t->k, .arena = &scratch};
-  if (v) v->vars = v->of_block;
-  if (v) v->never_runs = loop_is_idle(t->k, t->loop);
+  if (v) {
+    v->t = t, v->k = t->k, v->loop = t->loop, v->why = why, v->arena = &scratch;
+    v->function = "block";
+    v->vars = v->of_block;
+    v->x = (Reach){.k = t->k, .arena = &scratch};
+    v->never_runs = loop_is_idle(t->k, t->loop);
+  }
   bool ok = v && init(v);
   why->out_of_memory |= !ok;
   if (ok && is_scatter && t->step)

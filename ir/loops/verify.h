@@ -1,5 +1,5 @@
 // The static verifier of loop trees, as kernel_verify for kernels: what holds for all values of open dims. It runs the
-// tree once, with polynomials for numbers that are not known (ir/loops/reach.h). That a tree
+// tree once, with amounts for numbers that are not known (ir/loops/reach.h). That a tree
 // computes its kernel is proved by running it (ir/loops/prove.h). Printers and executors accept every tree that the
 // verifier accepts.
 #ifndef NGRAD_IR_LOOPS_VERIFY_H

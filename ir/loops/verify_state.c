@@ -55,7 +55,7 @@ static bool is_var(const Verifying *v, Var var) {
   return var.kind > VAR_NONE && var.kind <= VAR_ELEMENT && var.of < vars_count(v->k, var.kind);
 }
 
-bool var_set(Verifying *v, const LoopNode *n, Var var, const Polynomial *value) {
+bool var_set(Verifying *v, const LoopNode *n, Var var, const Amount *value) {
   if (!is_var(v, var)) return verify_fail(v, n, "its variable does not exist");
   Variable *own = variable(v, var);
   if (own->is_set) return verify_fail(v, n, "its variable is already set");
@@ -101,49 +101,45 @@ static bool index_equals(const Index *a, const Index *b) {
 }
 
 // The number of blocks of a loop for each index on its free axes, or their length, which open dims choose.
-static Polynomial of_loop(Verifying *v, const Index *i) {
-  const bool is_length = i->op == INDEX_BLOCK_LENGTH;
-  uint32_t *known = &v->of_loop[is_length][i->loop];
-  const bool is_whole = is_length && cut_is_multiple(&v->t->schedule->loops[i->loop].cut, LANES);
-  if (!*known) *known = reach_fixed(&v->x, is_whole ? LANES : 1);
-  return (Polynomial){.nterms = 1, .terms = {{.number = 1, .symbols = {*known}}}};
+static Amount of_loop(const Verifying *v, IndexOp op, uint32_t loop) {
+  return amount_of_symbol(v->of_loop[op == INDEX_BLOCK_LENGTH][loop]);
 }
 
-static Polynomial at_most(Verifying *v, int64_t most) {
-  const Polynomial bound = polynomial_of(most, 0);
+static Amount at_most(Verifying *v, int64_t most) {
+  const Amount bound = amount_of(most, 0);
   return reach_symbol(&v->x, 1, &bound, NULL);
 }
 
-static Polynomial choose(Verifying *v, const Index *i) {
+static Amount choose(Verifying *v, const Index *i) {
   const Index *test = i->args[0];
   const bool is_least =
       test->op == INDEX_LESS && index_equals(test->args[0], i->args[1]) && index_equals(test->args[1], i->args[2]);
-  const Polynomial a = reach_of(v, i->args[1]), b = reach_of(v, i->args[2]);
+  const Amount a = reach_of(v, i->args[1]), b = reach_of(v, i->args[2]);
   const int64_t multiple = greatest_divisor(reach_multiple(&v->x, &a), reach_multiple(&v->x, &b));
   return reach_symbol(&v->x, multiple, is_least ? &a : NULL, is_least ? &b : NULL);
 }
 
-static Polynomial of_two(Verifying *v, const Index *i) {
-  Polynomial a = reach_of(v, i->args[0]);
-  const Polynomial b = reach_of(v, i->args[1]);
-  Polynomial quotient, rest;
+static Amount of_two(Verifying *v, const Index *i) {
+  Amount a = reach_of(v, i->args[0]);
+  const Amount b = reach_of(v, i->args[1]);
+  Amount quotient, rest;
   switch (i->op) {
-  case INDEX_ADD: polynomial_add(&a, &b, 1); return a;
-  case INDEX_SUBTRACT: polynomial_add(&a, &b, -1); return a;
-  case INDEX_MULTIPLY: return polynomial_times(&a, &b);
+  case INDEX_ADD: amount_add(&a, &b, 1); return a;
+  case INDEX_SUBTRACT: amount_add(&a, &b, -1); return a;
+  case INDEX_MULTIPLY: return amount_times(&a, &b);
   default: reach_divide(&v->x, &a, &b, &quotient, &rest); return i->op == INDEX_DIVIDE ? quotient : rest;
   }
 }
 
-Polynomial reach_of(Verifying *v, const Index *i) {
+Amount reach_of(Verifying *v, const Index *i) {
   enum { LINE = 64 };
-  if (!i) return polynomial_of(0, 0);
-  Polynomial p;
+  if (!i) return amount_of(0, 0);
+  Amount p;
   switch (i->op) {
-  case INDEX_NUMBER: return polynomial_of(i->number, i->monomial);
-  case INDEX_VAR: return polynomial_copy(variable(v, i->var)->value);
+  case INDEX_NUMBER: return amount_of(i->number, i->monomial);
+  case INDEX_VAR: return amount_copy(variable(v, i->var)->value);
   case INDEX_BLOCK_LENGTH:
-  case INDEX_NCUT_BLOCKS: return of_loop(v, i);
+  case INDEX_NCUT_BLOCKS: return of_loop(v, i->op, i->loop);
   case INDEX_SIGNED: return reach_of(v, i->args[0]);
   case INDEX_CHOOSE: return choose(v, i);
   case INDEX_TO_LINE: return at_most(v, (int64_t)(LINE / type_nbytes(v->k->accesses[i->address->of].type)) - 1);
@@ -164,10 +160,10 @@ void add_facts(Verifying *v, const Index *test) {
   }
   if (!test || test->op != INDEX_LESS || v->nfacts == MOST_FACTS) return;
   Fact *fact = &v->facts[v->nfacts++];
-  const Polynomial end = reach_of(v, test->args[1]);
+  const Amount end = reach_of(v, test->args[1]);
   fact->index = reach_of(v, test->args[0]);
-  fact->most = polynomial_of(-1, 0);
-  polynomial_add(&fact->most, &end, 1);
+  fact->most = amount_of(-1, 0);
+  amount_add(&fact->most, &end, 1);
 }
 
 // Buffers
@@ -177,35 +173,34 @@ static bool is_memory(const Verifying *v, const Address *at) { // else the numbe
 }
 
 // The number of elements of a tensor or temporary. Partial sums have a part for each block.
-static Polynomial tensor_nelems(Verifying *v, const Access *a) {
+static Amount tensor_nelems(Verifying *v, const Access *a) {
   const Schedule *s = v->t->schedule;
-  if (a->value) return polynomial_of(shape_nelems(&a->value->shape), shape_monomial(&a->value->shape));
+  if (a->value) return amount_of(shape_nelems(&a->value->shape), shape_monomial(&a->value->shape));
   const Temporary *t = &s->temporaries[a->temporary];
   const Loop *maker = &s->loops[t->loop];
   const int64_t nblocks = t->reduction && v->k->graph ? loop_nblocks(v->k, maker) : 0;
-  if (!nblocks) return polynomial_of(t->nelems, t->monomial);
+  if (!nblocks) return amount_of(t->nelems, t->monomial);
   const AxisSet free = loop_outer_axes(maker) & ~loop_cut_axes(maker);
-  const Index cut = {.op = INDEX_NCUT_BLOCKS, .loop = t->loop};
-  const Polynomial part = polynomial_of(t->nelems / nblocks, t->monomial),
-                   own = loop_has_open_cut_blocks(v->k, maker) ? of_loop(v, &cut)
-                                                               : polynomial_of(loop_ncut_blocks(v->k, maker), 0),
-                   others = polynomial_of(axes_nelems(v->k, free), axes_monomial(v->k, free)),
-                   all = polynomial_times(&own, &others);
-  return polynomial_times(&part, &all);
+  const Amount part = amount_of(t->nelems / nblocks, t->monomial),
+               own = loop_has_open_cut_blocks(v->k, maker) ? of_loop(v, INDEX_NCUT_BLOCKS, t->loop)
+                                                           : amount_of(loop_ncut_blocks(v->k, maker), 0),
+               others = amount_of(axes_nelems(v->k, free), axes_monomial(v->k, free)),
+               all = amount_times(&own, &others);
+  return amount_times(&part, &all);
 }
 
-static Polynomial buffer_nelems(Verifying *v, const Address *at) {
+static Amount buffer_nelems(Verifying *v, const Address *at) {
   const Scoped *s = state_of(v, at);
   const Access *a = &v->k->accesses[at->of];
   if (buffer_info[at->buffer].space == SPACE_STACK || (at->buffer == BUFFER_ROW && access_is_own(v->t, at->of)))
-    return polynomial_of(s->node->count * (s->node->is_vector ? LANES : 1), 0);
+    return amount_of(s->node->count * (s->node->is_vector ? LANES : 1), 0);
   if (at->buffer == BUFFER_PARTIALS)
-    return polynomial_of(axes_nelems(v->k, access_axes(v->k, a)), axes_monomial(v->k, access_axes(v->k, a)));
+    return amount_of(axes_nelems(v->k, access_axes(v->k, a)), axes_monomial(v->k, access_axes(v->k, a)));
   return tensor_nelems(v, a);
 }
 
 // The fact's index times what makes a symbol of it vanish from the sum. False: it has none.
-static bool find_factor(const Fact *fact, const Polynomial *p, Term *factor) {
+static bool find_factor(const Fact *fact, const Amount *p, Term *factor) {
   for (int i = 0; i < fact->index.nterms; i++)
     for (int j = 0; j < p->nterms; j++) {
       const Term *own = &fact->index.terms[i], *t = &p->terms[j];
@@ -218,27 +213,26 @@ static bool find_factor(const Fact *fact, const Polynomial *p, Term *factor) {
 }
 
 // Replaces the indices of facts by their ends, or where it is to be the least, by 0.
-static void use_facts(const Verifying *v, Polynomial *p, bool is_least) {
+static void use_facts(const Verifying *v, Amount *p, bool is_least) {
   for (int i = 0; i < v->nfacts; i++) {
     Term factor;
     if (!find_factor(&v->facts[i], p, &factor)) continue;
-    const Polynomial times = {.nterms = 1, .terms = {factor}}, index = polynomial_times(&times, &v->facts[i].index),
-                     most = polynomial_times(&times, &v->facts[i].most);
-    polynomial_add(p, &index, -1);
-    if ((factor.number > 0) != is_least) polynomial_add(p, &most, 1);
+    const Amount times = amount_of(factor.number, factor.monomial), index = amount_times(&times, &v->facts[i].index),
+                 most = amount_times(&times, &v->facts[i].most);
+    amount_add(p, &index, -1);
+    if ((factor.number > 0) != is_least) amount_add(p, &most, 1);
   }
 }
 
-// Whether all that the polynomial may be is from 0 to below `end`.
-static bool is_below(Verifying *v, const Polynomial *p, const Polynomial *end) {
+// Whether all that the amount may be is from 0 to below `end`.
+static bool is_below(Verifying *v, const Amount *p, const Amount *end) {
   for (int with_facts = 0; with_facts <= (v->nfacts > 0); with_facts++) {
-    Polynomial least = polynomial_copy(p), most = polynomial_copy(p), before = {.nterms = 0},
-               beyond = polynomial_of(1, 0);
+    Amount least = amount_copy(p), most = amount_copy(p), before = amount_of(0, 0), beyond = amount_of(1, 0);
     if (with_facts) use_facts(v, &least, true);
     if (with_facts) use_facts(v, &most, false);
-    polynomial_add(&before, &least, -1);
-    polynomial_add(&beyond, &most, 1);
-    polynomial_add(&beyond, end, -1);
+    amount_add(&before, &least, -1);
+    amount_add(&beyond, &most, 1);
+    amount_add(&beyond, end, -1);
     if (reach_is_never_positive(&v->x, &before) && reach_is_never_positive(&v->x, &beyond)) return true;
   }
   return false;
@@ -256,8 +250,9 @@ static bool verify_item(Verifying *v, const LoopNode *n, const Address *at, cons
                                        [ITEM_OF_BOTH] = &both, [ITEM_FIRST] = &none, [ITEM_OF_ELEMENT] = &rest};
   const int64_t count = begin ? begin->count : 1;
   const bool takes_all = node_ends_sum(n) && tree_element_sums(v->t, at->of);
+  if (!at->index && !at->item && count == 1) return true;
   if (!verify_index(v, n, items[at->item])) return false;
-  const Polynomial item = reach_of(v, items[at->item]), end = polynomial_of(count, 0);
+  const Amount item = reach_of(v, items[at->item]), end = amount_of(count, 0);
   return (!at->index && (at->item ? count > 1 : count == 1 || takes_all) && is_below(v, &item, &end)) ||
          verify_fail(v, n, "it takes accumulator sum%s, but there are %lld", item_indices[at->item], (long long)count);
 }
@@ -272,27 +267,25 @@ bool verify_buffer_of(Verifying *v, const LoopNode *n, const Address *at) {
          verify_fail(v, n, "it must take the row's pointer if, and only if, each row has its own pointer");
 }
 
-bool verify_inside(Verifying *v, const LoopNode *n, const Address *at, const Polynomial *offset, const Lanes *lanes) {
+bool verify_inside(Verifying *v, const LoopNode *n, const Address *at, const Amount *offset, const Lanes *lanes) {
   if (!verify_buffer_of(v, n, at) || !verify_index(v, n, at->index)) return false;
   if (buffer_info[at->buffer].space == SPACE_REGISTERS || !is_memory(v, at)) return true;
   const Scoped *s = state_of(v, at);
   const bool is_mask = !buffer_info[at->buffer].is_of_expr && access_is_mask(&v->k->accesses[at->of]);
-  const Polynomial bits = polynomial_of(is_mask ? 8 : 1, 0), nelems = buffer_nelems(v, at),
-                   end = polynomial_times(&bits, &nelems);
-  Polynomial first = reach_of(v, at->index);
-  if (at->buffer != BUFFER_TENSOR && s->pointer) polynomial_add(&first, s->pointer, 1);
-  if (offset) polynomial_add(&first, offset, 1);
-  first = polynomial_times(&bits, &first);
+  const Amount bits = amount_of(is_mask ? 8 : 1, 0), nelems = buffer_nelems(v, at), end = amount_times(&bits, &nelems);
+  Amount first = reach_of(v, at->index);
+  if (at->buffer != BUFFER_TENSOR && s->pointer) amount_add(&first, s->pointer, 1);
+  if (offset) amount_add(&first, offset, 1);
+  first = amount_times(&bits, &first);
   if (lanes) {
-    const Polynomial lane = reach_symbol(&v->x, 1, &lanes->last, lanes->left),
-                     last = polynomial_times(&lane, &lanes->step);
-    polynomial_add(&first, &last, 1);
+    const Amount lane = reach_symbol(&v->x, 1, &lanes->last, lanes->left), last = amount_times(&lane, &lanes->step);
+    amount_add(&first, &last, 1);
     const Bound *bound = n->from.within ? node_lane_bound(v->t, n) : NULL;
     if (bound && v->nfacts < MOST_FACTS) {
       Fact *fact = &v->facts[v->nfacts++];
       fact->index = reach_of(v, n->from.within);
-      polynomial_add(&fact->index, &lane, bound->factor[loop_lane_axis(v->loop)]);
-      fact->most = polynomial_of(bound->extent - 1, 0);
+      amount_add(&fact->index, &lane, bound->factor[loop_lane_axis(v->loop)]);
+      fact->most = amount_of(bound->extent - 1, 0);
     }
   }
   return v->never_runs || is_below(v, &first, &end) || verify_fail(v, n, "an element may lie outside of its buffer");
@@ -303,7 +296,8 @@ bool verify_access(Verifying *v, const LoopNode *n, const Address *at) {
   const Space space = buffer_info[at->buffer].space;
   const bool is_mask = !buffer_info[at->buffer].is_of_expr && access_is_mask(&v->k->accesses[at->of]);
   const int nfacts = v->nfacts;
-  Lanes lanes = {.step = polynomial_of(1, 0), .last = polynomial_of(LANES - 1, 0)};
+  const size_t nsymbols = v->x.nsymbols;
+  Lanes lanes = {.step = amount_of(1, 0), .last = amount_of(LANES - 1, 0)};
   if (n->has_fewer_lanes && !n->is_vector) return verify_fail(v, n, "has_fewer_lanes is set, but it is a scalar");
   if (!verify_index(v, n, n->test) || !verify_index(v, n, n->step) || !verify_index(v, n, n->from.within)) return false;
   if (n->has_fewer_lanes && !verify_index(v, n, &lanes_left)) return false;
@@ -312,11 +306,12 @@ bool verify_access(Verifying *v, const LoopNode *n, const Address *at) {
     if (v->left && !n->has_fewer_lanes && !node_uses_all_lanes(v->t, n)) lanes.left = v->left;
     if (n->has_fewer_lanes) {
       lanes.last = reach_of(v, &lanes_left);
-      polynomial_add(&lanes.last, &(Polynomial){.nterms = 1, .terms = {{.number = 1}}}, -1);
+      amount_add_number(&lanes.last, -1);
     }
   }
   add_facts(v, n->test);
   const bool ok = verify_inside(v, n, at, NULL, n->is_vector ? &lanes : NULL);
   v->nfacts = nfacts;
+  v->x.nsymbols = nsymbols; // nothing that is kept has them
   return ok;
 }

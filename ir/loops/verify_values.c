@@ -36,12 +36,12 @@ static bool define(Verifying *v, const LoopNode *n) {
 
 // Of a node that is repeated for each row of the step.
 static bool begin_each_row(Verifying *v, const LoopNode *n) {
-  const Polynomial *rows = variable(v, loop_var(VAR_ROWS))->value;
+  const Amount *rows = variable(v, loop_var(VAR_ROWS))->value;
   if (!variable(v, loop_var(VAR_ROWS))->is_set) return verify_fail(v, n, "the step has no rows");
-  Polynomial last = polynomial_of(-1, 0);
-  polynomial_add(&last, rows, 1);
-  const Polynomial row = reach_symbol(&v->x, 1, &last, NULL);
-  return var_set(v, n, loop_var(VAR_ROW), polynomial_keep(&v->x, &row));
+  Amount last = amount_of(-1, 0);
+  amount_add(&last, rows, 1);
+  const Amount row = reach_symbol(&v->x, 1, &last, NULL);
+  return var_set(v, n, loop_var(VAR_ROW), amount_keep(&v->x, &row));
 }
 
 // A scalar is reduced over lanes, a vector has a sum in each lane; sums of scalars have no lanes.
@@ -192,15 +192,15 @@ bool verify_move(Verifying *v, const LoopNode *n) {
   if ((is_panel || is_store) && !verify_result(v, n)) return false;
   if (n->count < 0 || (is_of_rows && n->count)) return verify_fail(v, n, "it has no rows of such a length");
   if (is_of_rows && !begin_each_row(v, n)) return false;
-  const Polynomial step = !n->count && !is_of_rows ? polynomial_of(1, 0)
-                          : n->is_streamed         ? polynomial_of(n->count, 0)
-                                                   : reach_of(v, n->step),
-                   one = polynomial_of(1, 0), last = polynomial_of(LANES - 1, 0),
-                   width = polynomial_of(n->count - 1, 0), lanes = polynomial_of(LANES, 0);
-  const Polynomial column = n->count     ? reach_symbol(&v->x, 1, &width, NULL)
-                            : is_of_rows ? polynomial_copy(variable(v, loop_var(VAR_ROW))->value)
-                                         : polynomial_of(0, 0),
-                   vector = polynomial_times(&column, &lanes);
+  const Amount step = !n->count && !is_of_rows ? amount_of(1, 0)
+                      : n->is_streamed         ? amount_of(n->count, 0)
+                                               : reach_of(v, n->step),
+               one = amount_of(1, 0), last = amount_of(LANES - 1, 0), width = amount_of(n->count - 1, 0),
+               lanes = amount_of(LANES, 0);
+  const Amount column = n->count     ? reach_symbol(&v->x, 1, &width, NULL)
+                        : is_of_rows ? amount_copy(variable(v, loop_var(VAR_ROW))->value)
+                                     : amount_of(0, 0),
+               vector = amount_times(&column, &lanes);
   const bool ok = verify_inside(v, n, tensor, n->count ? &column : NULL, &(Lanes){.step = step, .last = last}) &&
                   verify_inside(v, n, copy, &vector, &(Lanes){.step = one, .last = last});
   scope_close(v, nscoped);
@@ -228,9 +228,9 @@ static bool begin_partials(Verifying *v, const LoopNode *n) {
   if (is_held) return verify_access(v, n, &n->from);
   const Access *a = &v->k->accesses[n->to.of];
   const AxisSet axes = access_axes(v->k, a);
-  Lanes all = {.step = polynomial_of(1, 0), .last = polynomial_of(-1, 0)};
-  const Polynomial part = polynomial_of(axes_nelems(v->k, axes), axes_monomial(v->k, axes));
-  polynomial_add(&all.last, &part, 1);
+  Lanes all = {.step = amount_of(1, 0), .last = amount_of(-1, 0)};
+  const Amount part = amount_of(axes_nelems(v->k, axes), axes_monomial(v->k, axes));
+  amount_add(&all.last, &part, 1);
   return verify_inside(v, n, &n->from, NULL, &all);
 }
 
@@ -240,8 +240,8 @@ static bool set_pointer(Verifying *v, const LoopNode *n, Scoped *s) {
   if (!verify_index(v, n, n->from.index)) return false;
   if (n->to.item != (is_in_row(v) ? ITEM_OF_ROW : ITEM_ONLY) || (n->to.item && !s->is_declared))
     return verify_fail(v, n, "pointers of single rows must be set in a loop over rows, after their array is declared");
-  const Polynomial pointer = reach_of(v, n->from.index);
-  s->pointer = polynomial_keep(&v->x, &pointer);
+  const Amount pointer = reach_of(v, n->from.index);
+  s->pointer = amount_keep(&v->x, &pointer);
   s->has_rows = n->to.item;
   s->is_set = true;
   return n->to.item || scope_end(v, &s->is_set);
@@ -261,7 +261,7 @@ bool verify_buffer(Verifying *v, const LoopNode *n) {
   if ((kind == BUFFER_SUM || kind == BUFFER_TOTAL) && !begin_sum(v, n)) return false;
   if ((kind == BUFFER_HELD || kind == BUFFER_PARTIALS) && !begin_partials(v, n)) return false;
   const bool has_rows = kind == BUFFER_VALUE || (kind == BUFFER_ROW && !is_own);
-  if (is_array && (n->count < 1 || (has_rows && n->count < v->loop->rows)))
+  if (is_array && (n->count < 0 || (has_rows && n->count < v->loop->rows)))
     return verify_fail(v, n, "the array must have an element for each row, vector or element that it holds");
   if (kind == BUFFER_VALUE && v->t->form[n->to.of] != FORM_ROWS)
     return verify_fail(v, n, "only values that differ from row to row have arrays");

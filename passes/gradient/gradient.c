@@ -31,13 +31,20 @@ bool gradient_check_extents(const Graph *g, const Value *v, Diagnostics *d) {
   char shape[SHAPE_TEXT];
   bool is_known = v->shape.rank >= 0;
   for (int k = 0; k < v->shape.rank; k++) is_known &= !extent_is_unknown(v->shape.extent[k]);
+  const char *how = v->is_input ? ", or give it, as in --shape "
+                    : g->ndims  ? ", or give names numbers, as in --dim "
+                                : "",
+             *name = v->is_input ? v->name
+                     : g->ndims  ? name_behind(g, v)
+                                 : "",
+             *numbers = v->is_input ? "=1,256"
+                        : g->ndims  ? "=64"
+                                    : "";
   return is_known ||
          error_at(d, v->position,
                   "%s %s: expected a number, a name or a sum of names for every extent, as its gradient needs them: "
                   "declare its shape, as in {name: %s, shape: [N, 2 * T + 1]}%s%s%s",
-                  v->name, shape_string(&v->shape, shape, sizeof shape), v->name,
-                  g->ndims ? ", or give names numbers, as in --dim " : "", g->ndims ? name_behind(g, v) : "",
-                  g->ndims ? "=64" : "");
+                  v->name, shape_string(&v->shape, shape, sizeof shape), v->name, how, name, numbers);
 }
 
 static bool check_all_extents(const Graph *g, Diagnostics *d) {

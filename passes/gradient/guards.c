@@ -4,8 +4,9 @@
 // A mask follows the gradient through elementwise nodes. Through other nodes it goes where a value of the branch may be
 // infinite, and as the gradient goes: their own rules are run for numbers that are 1 where the branch was taken, and 0
 // elsewhere. These rules move and add elements (GradientRule.passes_on), so the mask of an input is where the result is
-// not 0. Operands that a rule multiplies by count as ones there. A norm or a softmax gives its input what any element
-// of a row gets.
+// not 0. Operands that a rule multiplies by count as ones there. A norm, a softmax or a loss of each row gives its
+// input what any element of the row gets.
+#include "ir/operators/loss.h"
 #include "ir/operators/norm.h"
 #include "ir/operators/softmax.h"
 #include "passes/gradient/gradient_state.h"
@@ -84,10 +85,17 @@ static Guard guard_of_broadcast(Gradient *g, Guard guard, const Shape *to) {
   return where_positive(g, gradient_summed(g, numbers, to));
 }
 
+static bool is_loss_of_each(const Node *node) {
+  const OperatorId id = node->op->id;
+  const bool is_loss = id == OP_MeanSquaredError || id == OP_BinaryCrossEntropy || id == OP_SoftmaxCrossEntropy;
+  return is_loss && node_s64(node, "reduction") == LOSS_NONE;
+}
+
 // Whether a mask of the result is one of the input.
 static bool is_alike(const Node *node, uint32_t slot) {
   const bool keeps_axes = node->op->traits & TRAIT_REDUCES && node_bool(node, "keep_dims");
-  return (node->op->traits & TRAIT_ELEMENTWISE || keeps_axes) && (slot == 0 || !node_places_by_axis(node));
+  const bool is_each = is_loss_of_each(node) && node->op->id != OP_SoftmaxCrossEntropy;
+  return (node->op->traits & TRAIT_ELEMENTWISE || keeps_axes || is_each) && (slot == 0 || !node_places_by_axis(node));
 }
 
 static bool is_risky(const Gradient *g, const Value *v) {
@@ -133,9 +141,12 @@ void gradient_guard_inputs(Gradient *g, const Node *node) {
   if (!has_mask || !is_asked) return;
   if (rule->passes_on) {
     run_for_masks(g, node, rule);
-  } else if (rows && node->outputs[0] && guard_of_result(g, node, 0)->mask) {
+  } else if ((rows || is_loss_of_each(node)) && node->outputs[0] && guard_of_result(g, node, 0)->mask) {
     Value *numbers = as_numbers(g, *guard_of_result(g, node, 0), TYPE_F32, &node->outputs[0]->shape);
-    g->guard_of_input[0] = where_positive(g, gradient_reduced(g, OP_ReduceSum, numbers, rows, true));
+    Shape shape = node->inputs[0]->shape;
+    if (!rows) shape.extent[loss_class_axis(node)] = EXTENT(1);
+    numbers = rows ? gradient_reduced(g, OP_ReduceSum, numbers, rows, true) : gradient_in_shape(g, numbers, &shape);
+    g->guard_of_input[0] = where_positive(g, numbers);
   }
 }
 

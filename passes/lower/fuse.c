@@ -85,7 +85,7 @@ static const char *say_shapes(Fusion *f, const Shape *own, const Shape *other) {
 static const char no_schedule[] = "no order of loops finishes the sums of both before they are needed";
 #define NEVER_FUSED "one of the two is never fused: its iteration domain differs from its neighbours'"
 #define OWN_AXES "one of the two sums over taps or inner axes of its operands, and the other has sums, too"
-#define IN_PIECES "the product has a kernel for each piece of its results, and the other's sums are over all pieces"
+#define IN_PIECES "the product has a kernel for each part of its results, and the other's sums are over all of them"
 #define NOT_OF_ROWS                                                                                                    \
   "the other's sums are not over rows of the product: each of its steps finishes some rows along the axis of vectors"
 #define TYPES_DIFFER "the two compute in different types: f32, f64 or s64"

@@ -1,6 +1,7 @@
 #include "passes/recompute/recompute_value.h"
 
 #include "ir/kernel/needed.h"
+#include "ir/kernel/reference.h"
 #include "ir/kernel/verify.h"
 
 #include <stdlib.h>
@@ -64,6 +65,15 @@ static void reduce_loop(Reducing *r, Loop *loop) {
   loop->nroots = count;
 }
 
+// Removes the sums whose roots were removed.
+static void drop_sums(Schedule *s) {
+  size_t count = 0;
+  Summation unused;
+  for (size_t i = 0; i < s->nsums; i++)
+    if (schedule_summation(s, &s->sums[i], &unused)) s->sums[count++] = s->sums[i];
+  s->nsums = count;
+}
+
 // Keeps the kernel's expressions of the result, as they were before operands were copied.
 static void keep_specification(Reducing *r) {
   const Kernel *k = r->s->kernel;
@@ -81,6 +91,7 @@ static void reduce_kernel(Reducing *r) {
     if (k->accesses[k->stores[i].access].value == r->target) k->stores[count++] = k->stores[i];
   k->nstores = count;
   for (size_t i = r->s->nloops; i-- > 0;) reduce_loop(r, &r->s->loops[i]);
+  drop_sums(r->s);
   keep_specification(r);
   for (AccessId a = 0; a < k->naccesses; a++) { // unneeded expressions keep an access without storage
     if (r->is_accessed[a]) continue;
@@ -107,7 +118,8 @@ static Schedule *copy_schedule(Arena *arena, const Schedule *s) {
   *k = *s->kernel;
   copy->kernel = k;
   bool ok = COPY(arena, k->accesses, k->naccesses) && COPY(arena, k->stores, k->nstores) &&
-            COPY(arena, copy->temporaries, s->ntemporaries) && COPY(arena, copy->loops, s->nloops);
+            COPY(arena, copy->temporaries, s->ntemporaries) && COPY(arena, copy->loops, s->nloops) &&
+            COPY(arena, copy->sums, s->nsums);
   for (size_t i = 0; ok && i < s->nloops; i++) ok = COPY(arena, copy->loops[i].roots, copy->loops[i].nroots);
   return ok ? copy : NULL;
 }

@@ -88,12 +88,12 @@ part squares 'x_@: [N, 8, 7, 7]' '{op: Multiply, inputs: [x_@, x_@], outputs: [y
 
 # Convolutions and batch norms
 for format in NCX NXC; do
-  for size in '16 3 5 3 1 1' '16 3 5 3 2 1' '2 2 5 5 1 1' '3 8 9 3 1 1' '16 16 7 3 1 1' '16 24 7 3 2 1' '32 8 5 1 1 1' '24 24 7 3 1 24'; do
+  for size in '16 3 5 3 1 1' '16 3 5 3 2 1' '2 2 5 5 1 1' '3 8 9 3 1 1' '16 16 7 3 1 1' '16 24 7 3 2 1' '32 8 5 1 1 1' '24 24 7 3 1 24' '40 3 1 3 1 1' '40 24 1 3 1 1'; do
     # shellcheck disable=SC2086
     set -- $size
     shape="N, $1, $3, $3"
     [ $format = NCX ] || shape="N, $3, $3, $1"
-    part "conv_$1_$2_$4_$5_$format" "x_@: [$shape]
+    part "conv_$1_$2_$3_$4_$5_$format" "x_@: [$shape]
       w_@: [$2, $(($1 / $6)), $4, $4]" "{op: Convolution, inputs: [x_@, w_@], outputs: [row_@], attributes: {strides: [$5, $5], pads_begin: [$(($4 / 2)), $(($4 / 2))], pads_end: [$(($4 / 2)), $(($4 / 2))], dilations: [1, 1], groups: $6, data_format: $format, weights_format: OIX}}" row_@
   done
   for size in '16 12' '3 9' '40 5'; do

@@ -7,7 +7,7 @@ package=$(dirname "$0")/../../frontend/package
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0 manual=$work/ngrad.1
-"$package/manual.sh" "$ngrad" "$package/ngrad.1.in" >"$manual"
+"$package/manual.sh" "$package/ngrad.1.in" "$ngrad" >"$manual"
 
 section() { # NAME
   awk -v name=".Sh $1" '/^\.Sh / { on = $0 == name; next } on' "$manual"

@@ -16,7 +16,8 @@ const TIMES_NOISE = 4;
 // Of ngrad's types: ONNX Runtime's name, and the array of their elements. Halves and bf16 are bits.
 const types = {
   f64: ["float64", Float64Array], f32: ["float32", Float32Array], f16: ["float16", Uint16Array],
-  s64: ["int64", BigInt64Array], s32: ["int32", Int32Array], s8: ["int8", Int8Array], u8: ["uint8", Uint8Array],
+  s64: ["int64", BigInt64Array], s32: ["int32", Int32Array], s16: ["int16", Int16Array], s8: ["int8", Int8Array],
+  u64: ["uint64", BigUint64Array], u32: ["uint32", Uint32Array], u16: ["uint16", Uint16Array], u8: ["uint8", Uint8Array],
   boolean: ["bool", Uint8Array],
 };
 

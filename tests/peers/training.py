@@ -10,6 +10,9 @@ may be off f64 by 1e-4, or by FACTOR times as much as PyTorch's.
 In f32 the two take blocks of steps in turns, so that a machine that others use slows both. A step's time has the choice
 of its samples in it, and leaves out the first step of each block.
 
+With --precision, both train in f32 and in mixed precision, PyTorch under autocast. The mean loss of the last steps, a
+tenth of all, has to be within 2 % of that in f32.
+
 With --compile (of PyTorch 2), torch.compile compiles the model and its loss. --costs prints the seconds until the first
 step has ended, without any cache; and the bytes of what PyTorch saves for the backward pass beside ngrad's memory
 between kernels, which is all that a step needs besides states and batch.
@@ -31,6 +34,7 @@ FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")  # Debian: dataset-fas
 LICENSES = Path("/usr/share/common-licenses")
 BOUND = 1e-4
 FACTOR = 4
+MIXED_BOUND = 0.02
 
 
 def parse(arguments):
@@ -43,6 +47,7 @@ def parse(arguments):
     p.add_argument("--steps", type=int, default=100)
     p.add_argument("--block", type=int, default=20, help="steps in turn (default 20)")
     p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--precision", choices=["bf16"], help="compare mixed precision with f32")
     p.add_argument("--compile", action="store_true", help="PyTorch's model is compiled by torch.compile")
     p.add_argument("--costs", action="store_true", help="also print the time until the first step, and memory")
     return p.parse_args(arguments)
@@ -140,7 +145,8 @@ OPTIMIZERS = {  # options of ngrad train, and PyTorch's optimizer, with the lear
 
 
 class PyTorch:
-    def __init__(self, case, weights, batches, dtype):
+    def __init__(self, case, weights, batches, dtype, is_mixed=False):
+        self.is_mixed = is_mixed
         self.w = {n: torch.tensor(a, dtype=dtype) for n, a in weights.items()}
         self.parameters = {n: t.requires_grad_() for n, t in self.w.items() if not n.startswith(("mean_", "variance_"))}
         self.optimizer = OPTIMIZERS[case.optimizer][2](self.parameters.values(), case.rate)
@@ -155,7 +161,8 @@ class PyTorch:
         losses, seconds = [], []
         for i in range(first, last):
             start = time.perf_counter()
-            loss = self.model(self.w, **{n: t[self.batches[i]] for n, t in self.data.items()})
+            with torch.autocast("cpu", torch.bfloat16, enabled=self.is_mixed):
+                loss = self.model(self.w, **{n: t[self.batches[i]] for n, t in self.data.items()})
             self.optimizer.zero_grad(set_to_none=True)
             loss.backward()
             self.optimizer.step()
@@ -186,12 +193,14 @@ class PyTorch:
 class Ngrad:
     """Graphs and checkpoints of one type are in a folder of their own."""
 
-    def __init__(self, case, kind):
-        self.settings, self.model, self.folder = case.settings, case.model, case.folder / kind
+    def __init__(self, case, kind, precision="f32"):
+        self.settings, self.model = case.settings, case.model
+        self.folder = case.folder / f"{kind}-{precision}"
         self.folder.mkdir()
         forward = self.folder / "forward.yaml"
         forward.write_text((ROOT / f"models/train/{case.model}.yaml").read_text().replace("type: f32", f"type: {kind}"))
         options = ["--optimizer", case.optimizer, "--learning-rate", case.rate, *OPTIMIZERS[case.optimizer][1].split()]
+        options += ["--precision", precision]
         self.run("train", forward, *options, "-o", self.folder)
         self.fit = ["fit", self.folder / f"{case.model}_step.yaml", "--in", case.folder, "--out", self.folder, "--json"]
         self.fit += ["--each-step", "--threads", self.settings.threads, "--seed", self.settings.seed]
@@ -318,9 +327,31 @@ def compare(case):
     return is_right, worst <= BOUND
 
 
-def main(settings):
-    how = ", torch.compile" if settings.compile else ""
-    print(f"ngrad beside PyTorch {torch.__version__}{how}, threads: {settings.threads}")
+def compare_mixed(case):
+    settings = case.settings
+    sides = [Ngrad(case, "f32"), Ngrad(case, "f32", settings.precision)]
+    weights = sides[0].first_weights(case.data, case.batch)
+    batches = case.batches()
+    sides += [PyTorch(case, weights, batches, torch.float32, is_mixed) for is_mixed in (False, True)]
+    last = max(settings.steps // 10, 1)
+    losses = [float(numpy.mean(side.steps(0, settings.steps)[0][-last:])) for side in sides]
+    ours, theirs = losses[1] / losses[0] - 1, losses[3] / losses[2] - 1
+    is_right = max(abs(ours), abs(theirs)) <= MIXED_BOUND
+    print(
+        f"{case.model:10} {case.optimizer:9} {case.rate:<7g} | {losses[0]:8.4f} {losses[1]:8.4f} {ours:+8.2%}"
+        f" | {losses[2]:8.4f} {losses[3]:8.4f} {theirs:+8.2%}{'' if is_right else '  WRONG'}",
+        flush=True,
+    )
+    return is_right, is_right
+
+
+def print_mixed_head(settings):
+    print(f"the mean loss of the last {max(settings.steps // 10, 1)} of {settings.steps} steps, and its distance\n")
+    print(f"{'':28} | {'ngrad':26} | PyTorch, with autocast")
+    print(f"{'model':10} {'optimizer':9} {'rate':7} | {'f32':>8} {settings.precision:>8} {'':8} | {'f32':>8} {settings.precision:>8}")
+
+
+def print_head(settings):
     print("f64: the farthest loss, and parameter after the last step; f32: the farthest loss of all steps and which step,")
     print("and that of each from PyTorch's in f64; the median milliseconds of a step, and of blocks' ratios PyTorch / ngrad\n")
     print(f"{'':27} {'loss':>13} | {'f64':17} | {'f32':31} | {'f32, ms a step':22}")
@@ -328,6 +359,12 @@ def main(settings):
         f"{'model':10} {'optimizer':9} {'rate':7} {'step 1':>6} {settings.steps:6} | {'loss':>8} {'weights':>8}"
         f" | {'loss':>8} {'step':>4} {'ngrad':>8} {'PyTorch':>8} | {'ngrad':>7} {'PyTorch':>7} {'ratio':>6}"
     )
+
+
+def main(settings):
+    how = ", torch.compile" if settings.compile else ""
+    print(f"ngrad beside PyTorch {torch.__version__}{how}, threads: {settings.threads}")
+    print_mixed_head(settings) if settings.precision else print_head(settings)
     results = []
     for model in settings.model or MODELS:
         needed = {"cnn": FASHION_MNIST, "gpt_bytes": LICENSES}.get(model)
@@ -336,9 +373,11 @@ def main(settings):
             continue
         for optimizer in settings.optimizer or OPTIMIZERS:
             with tempfile.TemporaryDirectory() as folder:
-                results.append(compare(Case(settings, model, optimizer, Path(folder))))
+                case = Case(settings, model, optimizer, Path(folder))
+                results.append(compare_mixed(case) if settings.precision else compare(case))
     wrong = sum(not is_right for is_right, _ in results)
-    print(f"\n{len(results)} curves, {wrong} wrong; {sum(near for _, near in results)} within {BOUND:g} in f32, too")
+    near = "" if settings.precision else f"; {sum(near for _, near in results)} within {BOUND:g} in f32, too"
+    print(f"\n{len(results)} curves, {wrong} wrong{near}")
     return 1 if wrong else 0
 
 

@@ -930,6 +930,38 @@ class ThreadsAndMemory(Case):
             self.assertEqual(again._kernels, {})
             self.assertIsNot(again._lock, g._lock)
 
+    def test_models_are_read_with_the_shapes_of_data(self):
+        """TopK of 1 along an axis that has neither a number nor a name, and Relu of the same x."""
+        def number(field, value):
+            return bytes([field << 3, value])
+
+        def text(field, *values):
+            return b"".join(bytes([field << 3 | 2, len(value)]) + value for value in values)
+
+        def info(name, rank):
+            return text(1, name) + text(2, text(1, number(1, 1) + text(2, text(1, *[b""] * rank))))
+
+        def model(nodes):
+            graph = text(1, *nodes) + text(11, info(b"x", 2)) + text(12, info(b"y", 2))
+            return number(1, 8) + text(8, number(2, 9)) + text(7, graph)
+
+        relu = text(1, b"x") + text(2, b"y") + text(4, b"Relu")
+        best = text(1, b"x") + text(2, b"y", b"i") + text(4, b"TopK") + text(5, text(1, b"k") + number(3, 1))
+        x = np.array([[1, 3, 2], [5, 4, -6]], np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.onnx")
+            with open(path, "wb") as file:
+                file.write(model([best]))
+            self.refuses("shapes", ngrad.load, path, error=ngrad.GraphError)
+            self.refuses("give the shape of x", ngrad.load, path, shapes={"x": (-1, 3)}, error=ngrad.GraphError)
+            for shapes in {"x": x}, {"x": (2, 3)}:
+                np.testing.assert_array_equal(ngrad.load(path, shapes=shapes)(x)["y"], [[3], [5]])
+        g = ngrad.loads(model([relu]))
+        self.assertEqual(g.inputs[0].shape, (None, None))
+        np.testing.assert_array_equal(g(x)[0], np.maximum(x, 0))
+        np.testing.assert_array_equal(g.interpret(x)[0], np.maximum(x, 0))
+        self.assertEqual(g._read_with({"x": (2, 3)}).inputs[0].shape, (2, 3))
+
     def test_values_are_copied_and_pickled(self):
         g = ngrad.loads(COUNTER)
         results = g(floats(3), **g.initial_states())

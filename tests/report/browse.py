@@ -241,14 +241,20 @@ class Check:
             self.press('.tenant')
 
     def check_passes(self, graph):
-        before = graph['before']
+        def operators(picture):
+            name = lambda v: '' if v is None else picture['values'][v]['name']
+            return sorted([n['op'], *map(name, n['inputs'] + n['outputs'])] for n in picture['nodes'])
+
+        before, drawn = graph['before'], graph['first'].get('picture')
         for i, done in enumerate(graph['passes']):
             self.press('tr[data-pass]', i)
             found = self.count('#passes .added') + self.count('#passes .removed')
             self.wants(done.get('graph', before) == before or found > 0, f'{done["name"]} has no changes')
             before = done.get('graph', before)
             pictures = self.count('.pictures .canvas')
-            self.wants(pictures == (2 if 'picture' in done else 0), f'{done["name"]} has {pictures} drawings')
+            earlier, drawn = drawn, done.get('picture', drawn)
+            changes = 'picture' in done and earlier is not None and operators(earlier) != operators(drawn)
+            self.wants(pictures == (2 if changes else 0), f'{done["name"]} has {pictures} drawings')
             if pictures:
                 self.wants(self.count('.pictures .node') >= len(done['picture']['nodes']) and
                            self.count('.gone') + self.count('.came') > 0, f'{done["name"]}: nothing is marked')

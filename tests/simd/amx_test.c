@@ -21,9 +21,9 @@ static void make_case(Case *t) {
     for (int j = 0; j < 32; j++) next_bf16_multiply_add(&t->a[i][j], &t->b[i][j], j < 16 ? &t->sums[i][j] : &unused);
 }
 
-static float model_sum(const Case *t, int row, int column) {
+static float model_sum(const Case *t, ptrdiff_t row, ptrdiff_t column) {
   float even = 0, odd = 0;
-  for (int k = 0; k < t->pairs; k++) {
+  for (ptrdiff_t k = 0; k < t->pairs; k++) {
     even = model_fma(of_bf16(t->a[row][2 * k]), of_bf16(t->b[k][2 * column]), even);
     odd = model_fma(of_bf16(t->a[row][2 * k + 1]), of_bf16(t->b[k][2 * column + 1]), odd);
   }

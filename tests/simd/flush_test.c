@@ -207,12 +207,12 @@ static void test_pairs(int count) {
   for (int i = 0; i < count; i += LANES) {
     uint16_t a[2 * LANES], b[2 * LANES];
     float c[LANES], unused, lanes[LANES];
-    for (int j = 0; j < LANES; j++) {
+    for (ptrdiff_t j = 0; j < LANES; j++) {
       next_bf16_multiply_add(&a[2 * j], &b[2 * j], &unused);
       next_bf16_multiply_add(&a[2 * j + 1], &b[2 * j + 1], &c[j]);
     }
     multiply_pairs(lanes, a, b, c);
-    for (int j = 0; j < LANES; j++) {
+    for (ptrdiff_t j = 0; j < LANES; j++) {
       const float first = model_fma(of_bf16(a[2 * j + 1]), of_bf16(b[2 * j + 1]), c[j]);
       expect_f32(lanes[j], model_fma(of_bf16(a[2 * j]), of_bf16(b[2 * j]), first));
     }

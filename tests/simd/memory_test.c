@@ -465,6 +465,10 @@ int main(void) {
   test_booleans();
   test_access(&s8_access);
   test_access(&u8_access);
+  test_access(&s16_access);
+  test_access(&u16_access);
+  test_access(&u32_access);
+  test_access(&u64_access);
   test_access(&e4m3_access);
   test_access(&e5m2_access);
   test_within();

@@ -540,6 +540,18 @@ static void derivatives_are_as_stated_at_singular_points(void **state) {
        "  - {op: Exp, inputs: [n], outputs: [f]}\n  - {op: Select, inputs: [c, f, zero], outputs: [y]}\n",
        {0, -1, 2},
        {{0, 0, 0.46763475470028854}, {0, 0, -0.6231145319837981}, {0, 0, 0.13455594429794226}}},
+      // losses of each element, and of each row
+      {"  - {op: Log, inputs: [x], outputs: [l]}\n  - {op: BinaryCrossEntropy, inputs: [l, half], outputs: [f], "
+       "attributes: {reduction: none}}\n  - {op: Select, inputs: [c, f, zero], outputs: [y]}\n",
+       {0, -1, 2},
+       {{0, 0, 0.08333333333333333}, {0, 0, 0.013888888888888888}, {0, 0, -0.05092592592592592}}},
+      {"  - {op: Log, inputs: [x], outputs: [l]}\n  - {op: Concat, inputs: [l, x], outputs: [b], attributes: {axis: "
+       "1}}\n"
+       "  - {op: SoftmaxCrossEntropy, inputs: [b, first], outputs: [e], attributes: {reduction: none}}\n"
+       "  - {op: StaticReshape, inputs: [e], outputs: [f], attributes: {shape: [3, 1], special_zero: false}}\n"
+       "  - {op: Select, inputs: [c, f, zero], outputs: [y]}\n",
+       {0, -1, 2},
+       {{0, 0, 0.39349302108079925}, {0, 0, 0.23865626344150495}, {0, 0, -0.14590939530180047}}},
       // max(ln(x)) > 100 ? max(ln(x)) : x, whose branch is broadcast, and taken nowhere
       {"  - {op: Log, inputs: [x], outputs: [l]}\n"
        "  - {op: ReduceMax, inputs: [l], outputs: [f], attributes: {axes: [0, 1]}}\n"
@@ -563,7 +575,9 @@ static void derivatives_are_as_stated_at_singular_points(void **state) {
              "value: 0}, {name: one, type: f64, shape: [], value: 1}, {name: big, type: f64, shape: [], value: 1000}, "
              "{name: two, type: f64, shape: [1, 1], value: 2}, {name: kernel, type: f64, shape: [1, 1, 1], value: 2}, "
              "{name: "
-             "turned, type: s64, shape: [3], values: [2, 0, 1]}]\n"
+             "turned, type: s64, shape: [3], values: [2, 0, 1]}, {name: first, type: s64, shape: [3], value: 0}, "
+             "{name: half, "
+             "type: f64, shape: [3, 1], value: 0.5}]\n"
              "nodes:\n  - {op: Greater, inputs: [x, zero], outputs: [c]}\n%s"
              "  - {op: ReduceSum, inputs: [y], outputs: [sum0], attributes: {axes: [0, 1]}}\noutputs: [sum0]\n",
              rows[i].nodes);

@@ -32,7 +32,7 @@ static const Case cases[] = {
      "  {name: c, type: f32, shape: [512, 512]}]\n"
      "nodes:\n- {op: MatMul, inputs: [x, w], outputs: [p]}\n- {op: Multiply, inputs: [p, a], outputs: [q]}\n"
      "- {op: Add, inputs: [q, b], outputs: [r]}\n- {op: Maximum, inputs: [r, c], outputs: [y]}\noutputs: [y]\n"},
-    {"fuse-products save-masks spill-vectors prefetch",
+    {"save-masks spill-vectors prefetch",
      "inputs: [{name: x, type: f32, shape: [80, 2, 912]}, {name: g, type: f32, shape: [80, 2, 912]},\n"
      "  {name: m, type: f32, shape: [80, 2, 912]}]\n"
      "nodes:\n- {op: ReLUBackward, inputs: [m, g], outputs: [d], attributes: {use_dst: false}}\n"
@@ -129,8 +129,7 @@ static void kernels_are_shown_after_a_pass(void **state) {
     const char *after, *has, *lacks;
   } stages[] = {{"choose-axes", "  over d0 5, d2 120, d1 512\n    sum y over d2, for each d0, d1\n", "loop"},
                 {"column-blocks", "  over d0 5, d2 120, d1_block 2, d1 256\n", "loop"},
-                {"make-loops", "    sweep 1: sum y, store y\n", ", 5 at once"},
-                {"fuse-products", "    sweep 1: sum y of unrounded products, store y\n", ", 5 at once"},
+                {"make-loops", "    sweep 1: sum y of unrounded products, store y\n", ", 5 at once"},
                 {"tune-loops", ", 5 at once", "\n  over "}};
   (void)state;
   for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {

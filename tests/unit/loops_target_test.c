@@ -197,8 +197,8 @@ static void bits_of_large_tensors_do_not_depend_on_the_target(void **state) {
   for_each_large_graph(large_tensor_has_same_bits);
 }
 
-// Gradients by weights of single channels: with many registers all taps are rows of a micro-kernel, with few registers only the
-// taps along one axis.
+// Gradients by weights of single channels: with many registers all taps are rows of a micro-kernel, with few registers
+// only the taps along one axis.
 static void bits_of_taps_do_not_depend_on_the_target(void **state) {
   static const struct {
     int images, channels, extent[2], stride, pad, dilation, taps[2], made[2];

@@ -419,6 +419,59 @@ static void blocks_that_share_bytes_are_found(void **state) {
   end(&tree);
 }
 
+// An element behind the last one, if there are more than any run of the proof has.
+static void addresses_are_inside_for_all_extents(void **state) {
+  (void)state;
+  static const char text[] = HEAD "dims: {N: 40}\ninputs: [{name: x, type: f32, shape: [N, 6]}]\nnodes:\n"
+                                  "- {op: SoftMax, inputs: [x], outputs: [y], attributes: {axis: 1}}\noutputs: [y]\n";
+  Lowered l;
+  Arena arena;
+  Text why;
+  begin(&l);
+  lower_graph(&l, yaml_read(&system_allocator, "test.yaml", text, strlen(text), NULL, &l.d), true, false);
+  assert_true(l.p && pipeline_build_trees(l.p, false));
+  arena_init(&arena, &system_allocator);
+  text_init(&why, &system_allocator);
+  program = l.p;
+  const LoopTree *t = program_tree(l.p, 0, 0);
+  assert_true(is_sound(t, &why));
+  TreeBuilder b = {.arena = &arena};
+  Index *end = (Index *)node_of(&program_tree(l.p, 0, 0)->block, NODE_FOR, 0)->end;
+  assert_int_equal(end->op, INDEX_VAR);
+  const Index before = *end, *rows = index_number(&b, 40, monomial_of_dim(0)), *many = index_number(&b, 1 << 30, 0);
+  const Index *own = index_var(&b, end->var.kind, 0), *one = index_number(&b, 1, 0);
+  *end = *index_choose(&b, index_of(&b, INDEX_MORE, rows, many), index_of(&b, INDEX_ADD, own, one), own);
+  assert_false(loops_verify(t, &why));
+  assert_non_null(strstr(text_string(&why), "an element may lie outside of its buffer"));
+  int64_t nsteps = 1 << 26;
+  assert_true(unit_prove(program, 0, &nsteps, &why));
+  *end = before;
+  text_deinit(&why);
+  arena_deinit(&arena);
+  deinit(&l);
+}
+
+// A step of four rows, of which a block has three: the loop over four never runs, and that over one calls the same
+// step.
+static void steps_that_never_run_vouch_for_none(void **state) {
+  (void)state;
+  Tree tree = tree_of(HEAD "inputs: [{name: x, type: f32, shape: [3, 5000]}]\n"
+                           "nodes: [{op: ReduceMean, inputs: [x], outputs: [y], attributes: {axes: [1]}}]\n"
+                           "outputs: [y]\n",
+                      (const char *const[]){"rows=4", NULL});
+  Text why;
+  text_init(&why, &system_allocator);
+  assert_int_equal(node_of(&tree.t->block, NODE_CALL, 0)->count, 4);
+  LoopNode *run_end = *link_of_var(&tree.t->step, VAR_RUN_END, INDEX_CHOOSE);
+  const Index *least = run_end->value;
+  run_end->value = least->args[1];
+  assert_false(loops_verify(tree.t, &why));
+  assert_non_null(strstr(text_string(&why), "an element may lie outside of its buffer"));
+  run_end->value = least;
+  text_deinit(&why);
+  end(&tree);
+}
+
 static void names_are_made_visible(void **state) {
   (void)state;
   Tree tree = tree_of(HEAD "inputs: [{name: x, type: f32, shape: [50, 100]}]\nnodes:\n"
@@ -439,13 +492,21 @@ static void names_are_made_visible(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(spoilt_loops_are_found),          cmocka_unit_test(interiors_have_loops_of_their_own),
-      cmocka_unit_test(spoilt_sums_are_found),           cmocka_unit_test(elements_of_rows_have_accumulators),
-      cmocka_unit_test(spoilt_partial_sums_are_found),   cmocka_unit_test(spoilt_values_are_found),
-      cmocka_unit_test(spoilt_places_are_found),         cmocka_unit_test(spoilt_copies_are_found),
-      cmocka_unit_test(spoilt_streams_are_found),        cmocka_unit_test(streams_begin_at_cache_lines_whatever_is_set),
-      cmocka_unit_test(trees_of_spoilt_loops_are_found), cmocka_unit_test(blocks_that_share_bytes_are_found),
+      cmocka_unit_test(spoilt_loops_are_found),
+      cmocka_unit_test(interiors_have_loops_of_their_own),
+      cmocka_unit_test(spoilt_sums_are_found),
+      cmocka_unit_test(elements_of_rows_have_accumulators),
+      cmocka_unit_test(spoilt_partial_sums_are_found),
+      cmocka_unit_test(spoilt_values_are_found),
+      cmocka_unit_test(spoilt_places_are_found),
+      cmocka_unit_test(spoilt_copies_are_found),
+      cmocka_unit_test(spoilt_streams_are_found),
+      cmocka_unit_test(streams_begin_at_cache_lines_whatever_is_set),
+      cmocka_unit_test(trees_of_spoilt_loops_are_found),
+      cmocka_unit_test(blocks_that_share_bytes_are_found),
       cmocka_unit_test(names_are_made_visible),
+      cmocka_unit_test(addresses_are_inside_for_all_extents),
+      cmocka_unit_test(steps_that_never_run_vouch_for_none),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,8 +134,9 @@ static void must_be_as_written(const Cases *c, const char *how, double tolerance
         double got = ng_tensor_get(&c->outputs[at], (int64_t)e), wanted = literals[k].numbers[e];
         Type type = (Type)c->outputs[at].type;
         bool is_exact = type != TYPE_F32 || (wanted == 0 && tolerance < 1e-6);
-        if (TYPES_64_BITS & TYPE_BIT(type) ? ((const int64_t *)c->outputs[at].data)[e] == literals[k].integers[e]
-                             : is_near(got, is_exact ? wanted : (double)(float)wanted, is_exact ? 0 : tolerance))
+        if (TYPES_64_BITS & TYPE_BIT(type)
+                ? ((const int64_t *)c->outputs[at].data)[e] == literals[k].integers[e]
+                : is_near(got, is_exact ? wanted : (double)(float)wanted, is_exact ? 0 : tolerance))
           continue;
         print_error("%s: %s {%s} of %s: output %zu, element %zu is %.9g, expected %.9g\n", how, row->op,
                     row->attributes, row->inputs, k, e, got, wanted);

@@ -15,7 +15,7 @@ void tree_printf(TreePrinter *l, const char *format, ...) {
 }
 
 void begin_line(TreePrinter *l) {
-  if (!l->is_line_begun) tree_printf(l, "%*s", 2 * l->indent, "");
+  for (int i = 0; i < l->indent && !l->is_line_begun; i++) add_text(l, "  ");
   l->is_line_begun = false;
 }
 
@@ -132,8 +132,8 @@ void add_index_as(TreePrinter *l, const Index *i, IndexType wanted) {
 void add_member(TreePrinter *l, AccessId id) {
   const Access *a = &l->k->accesses[id];
   l->mentions_args = true;
-  tree_printf(l, "a->%s",
-              a->value ? l->p->value_member[a->value->index] : *temporary_member(l->p, l->kernel_index, a->temporary));
+  add_text(l, "a->");
+  add_text(l, a->value ? l->p->value_member[a->value->index] : *temporary_member(l->p, l->kernel_index, a->temporary));
 }
 
 void add_element_number(TreePrinter *l) {

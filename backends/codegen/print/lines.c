@@ -21,7 +21,8 @@ void add_scalar(TreePrinter *l, ExprId id) {
   const Form form = l->t->form[id];
   if (form == FORM_NUMBER && l->k->is_s64) add_integer(l->out, l->k->exprs[id].integer);
   else if (form == FORM_NUMBER) add_number(l->out, l->k->exprs[id].number, l->k->is_f64);
-  else tree_printf(l, "%s%s", l->name[id], form == FORM_ROWS ? "[r]" : "");
+  else add_text(l, l->name[id]);
+  if (form == FORM_ROWS) add_text(l, "[r]");
   if (form == FORM_VECTOR) add_element_number(l);
 }
 

@@ -46,13 +46,13 @@ const char *checked(Printer *p, const char *text) {
 
 const char *open_number_text(Printer *p, int64_t number, Monomial monomial, const char *const *names, bool is_bare) {
   const Graph *g = p->program->graph;
-  if (number == 0) monomial = 0; // 0 for all values of the dims
-  const int64_t factor = monomial ? open_factor(g, number, monomial) : number;
+  if (number == 0 || !monomial) return checked(p, arena_format(p->scratch, "%lld", (long long)number));
+  const int64_t factor = open_factor(g, number, monomial);
   Text text;
   text_init(&text, p->scratch->allocator);
-  int nfactors = factor != 1 || !monomial;
+  int nfactors = factor != 1;
   if (nfactors) text_format(&text, "%lld", (long long)factor);
-  for (size_t i = 0; monomial && i < g->ndims; i++)
+  for (size_t i = 0; i < g->ndims; i++)
     for (int n = monomial_exponent(monomial, i); n > 0; n--) text_format(&text, nfactors++ ? " * %s" : "%s", names[i]);
   const char *result =
       checked(p, arena_format(p->scratch, nfactors > 1 && !is_bare ? "(%s)" : "%s", text_string(&text)));

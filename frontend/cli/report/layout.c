@@ -18,7 +18,7 @@
 enum { INCH = 72 };                                    // pixels
 enum { MOST_KERNELS = 180 };                           // of a part: dot takes seconds for more
 enum { MOST_INSIDE = 60 };                             // operators of a kernel: one with more is drawn folded
-enum { MOST_NODES = 40 };                              // of a graph without kernels: more are illegible
+enum { MOST_NODES = 120 };                             // of a graph without kernels: more are illegible
 enum { MOST_BOXES = 80 };                              // with inputs and outputs: more are illegible
 enum { LETTER = 7, LINE = 16, MOST_LETTERS = 34 };     // of a label, in pixels; longer lines are cut
 enum { PADDING = 8, HEADING = 40, LEAST_WIDTH = 150 }; // of a kernel's frame

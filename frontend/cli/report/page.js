@@ -140,6 +140,10 @@ function measured(graph, k) {
           bound_ms: Math.max(nbytes / roofs.rate, row.operations / roofs.peak), loops: row.loops};
 }
 
+// What it means to be near a bound: to reach half of the streaming loop's rate, or half of the peak.
+const NEAR = {memory: 'at half of the memory’s rate or more', arithmetic: 'at half of the arithmetic’s peak or more',
+              neither: 'at less than half of both: caches, short loops or the order of sums', unknown: 'not measured'};
+
 // How warm a kernel is drawn: an opacity.
 const heat_of = (graph, k) => Math.min(0.6, 2 * (measured(graph, k)?.share ?? 0));
 
@@ -274,7 +278,8 @@ function draw_map(graph, {boxes, size: [width, height]}) {
              }), svg('rect', {class: 'view'}));
 }
 
-// Dragging pans; the buttons, a pinch, and the wheel with Ctrl zoom. map: of draw_map, or null. first(): the element to begin with.
+// Dragging pans; the buttons, a pinch, and the wheel with Ctrl zoom. map: of draw_map, or null. A drawing begins whole, at its
+// top; one that would be illegible, with as much of its upper part as is legible, or with the element that first() finds.
 function make_movable(canvas, picture, [width, height], map, first) {
   const view = {x: 0, y: 0, scale: 1}, pointers = new Map();
   let moved = 0;
@@ -301,13 +306,14 @@ function make_movable(canvas, picture, [width, height], map, first) {
     show();
   };
   const middle = factor => zoom(factor, canvas.clientWidth / 2, canvas.clientHeight / 2);
-  const whole = () => {
+  const from_top = least_scale => {
     const w = canvas.clientWidth - 24, h = canvas.clientHeight - 60;
-    view.scale = Math.min(w / width, h / height, 1);
+    view.scale = Math.max(least_scale, Math.min(w / width, h / height, 1));
     view.x = 12 + (w - width * view.scale) / 2;
-    view.y = 44 + (h - height * view.scale) / 2;
+    view.y = 44;
     show();
   };
+  const whole = () => from_top(0);
   const least_readable = 0.7, surface = canvas.querySelector('svg');
   // The place of a drawing of this length in a canvas: no empty space at its ends, unless all of it fits.
   const inside = (place, length, room, margin) =>
@@ -358,9 +364,15 @@ function make_movable(canvas, picture, [width, height], map, first) {
                      html('button', {onclick: () => middle(1 / 1.4), 'aria-label': 'zoom out'}, '−'),
                      html('button', {onclick: whole}, 'whole')));
   picture.querySelectorAll('[data-room]').forEach(fit);
-  whole();
+  from_top(0.5);
+  if (width * view.scale > surface.clientWidth) { // the highest box in the middle
+    const tops = [...picture.querySelectorAll('.kernel, .node')].map(e => e.getBoundingClientRect()), room = surface.getBoundingClientRect();
+    const highest = tops.reduce((a, b) => b.y < a.y ? b : a, tops[0]);
+    view.x = inside(view.x + room.x + (room.width - highest.width) / 2 - highest.x, width * view.scale, room.width, 12);
+    show();
+  }
   const element = first?.();
-  if (view.scale < least_readable && element) canvas.centre(element);
+  if (element && view.scale < least_readable) canvas.centre(element);
 }
 
 function surface_for(picture, has_many) {
@@ -370,12 +382,14 @@ function surface_for(picture, has_many) {
              picture);
 }
 
+// What an operator is in drawings before and after a pass: its name, and those of its tensors.
+const operator_key = (g, node) => [node.op, ...[...node.inputs, ...node.outputs].map(v => v === null ? '' : g.values[v].name)].join('\n');
+
 // The operators of a graph between passes, without kernels. Operators that the other graph lacks are marked.
 function draw_operators(graph, own, other, mark) {
   const layout = own.layout, picture = svg('g', {});
   const canvas = html('div', {class: 'canvas', style: `--wanted: ${layout.size[1] + 80}px`});
-  const key = (g, node) => [node.op, ...[...node.inputs, ...node.outputs].map(v => v === null ? '' : g.values[v].name)].join('\n');
-  const others = new Set(other.nodes.map(node => key(other, node)));
+  const others = new Set(other.nodes.map(node => operator_key(other, node)));
   const sizes = own.nodes.map((_, i) => layout.boxes['n' + i]?.slice(2) ?? [0, 0]);
   const drawn = {...graph, program: own, drawing: {nodes: sizes}};
   canvas.append(surface_for(picture, layout.arrows.length > 60));
@@ -386,7 +400,7 @@ function draw_operators(graph, own, other, mark) {
   }
   for (const [name, box] of Object.entries(layout.boxes)) {
     const i = Number(name.slice(1)), g = name[0] === 'n' ? draw_node(drawn, null, i, box[0], box[1]) : draw_value(drawn, name, box);
-    if (name[0] === 'n' && !others.has(key(own, own.nodes[i]))) g.classList.add(mark);
+    if (name[0] === 'n' && !others.has(operator_key(own, own.nodes[i]))) g.classList.add(mark);
     picture.append(g);
   }
   walk(canvas.firstChild, '.node, .value', e => canvas.centre(e));
@@ -397,6 +411,8 @@ function draw_operators(graph, own, other, mark) {
 function draw_pictures(graph, pass) {
   const before = graph.passes.slice(0, pass).reduce((p, q) => q.picture ?? p, graph.first?.picture), after = graph.passes[pass].picture;
   if (!before || !after) return '';
+  const keys = g => g.nodes.map(node => operator_key(g, node)).sort().join('\n\n');
+  if (keys(before) === keys(after)) return html('p', {}, 'The operators are the same; what changed is in the lines below.');
   return html('div', {class: 'pictures'}, html('div', {}, html('p', {}, 'before: what goes is red'), draw_operators(graph, before, after, 'gone')),
               html('div', {}, html('p', {}, 'after: what came is green'), draw_operators(graph, after, before, 'came')));
 }
@@ -417,15 +433,15 @@ function draw_graph(graph) {
                                'kernel’s heading, the more of the time it takes. Drag to move, zoom with the buttons or Ctrl and the wheel. ' +
                                'Keys: / searches; in the drawing, arrows select, Shift and arrows move, + − 0 zoom.'));
   if (!graph.drawing.has_values)
-    section.append(html('p', {class: 'note'}, 'The graph is large: its inputs and outputs are not drawn' +
+    section.append(html('p', {class: 'note'}, 'Inputs and outputs are many, and not drawn' +
                                               (parts.length > 1 ? ', nor arrows between parts' : '') + '; a kernel’s details list what it reads and writes.'));
   const choose_part = html('select', {'aria-label': 'part of the drawing', onchange: event => section.show_part(Number(event.target.value))},
                            parts.map((p, i) => html('option', {value: i, selected: i === state.part}, `kernels ${p.first} to ${p.end - 1}`)));
   const grid = html('div', {class: 'graph'}, draw_part(graph), details);
-  section.show_part = i => {
+  section.show_part = (i, is_for_selection) => {
     state.part = i;
     choose_part.value = i;
-    grid.firstChild.replaceWith(draw_part(graph));
+    grid.firstChild.replaceWith(draw_part(graph, is_for_selection));
   };
   const row = draw_search();
   if (parts.length > 1) row.append(choose_part);
@@ -433,7 +449,7 @@ function draw_graph(graph) {
   return section;
 }
 
-function draw_part(graph) {
+function draw_part(graph, is_for_selection) {
   const picture = svg('g', {}), layout = graph.drawing.parts[state.part].layout;
   const canvas = html('div', {class: 'canvas', style: `--wanted: ${layout.size[1] + 80}px`});
   canvas.append(surface_for(picture, layout.arrows.length > 60));
@@ -448,7 +464,7 @@ function draw_part(graph) {
   const map = draw_map(graph, layout);
   canvas.append(map);
   mark(canvas);
-  requestAnimationFrame(() => make_movable(canvas, picture, layout.size, map, () => selected_element(canvas) ?? canvas.querySelector('.kernel')));
+  requestAnimationFrame(() => make_movable(canvas, picture, layout.size, map, () => is_for_selection && selected_element(canvas)));
   return canvas;
 }
 
@@ -525,7 +541,7 @@ function numbered(graph, numbers) {
 }
 
 function block(title, content, open) {
-  return html('details', {open: open ? '' : null}, html('summary', {}, title), html('pre', {}, content));
+  return html('details', {open: open ? '' : null}, html('summary', {}, title), html('pre', {tabindex: 0}, content));
 }
 
 const text_block = (graph, title, text, open) =>
@@ -546,7 +562,7 @@ function draw_details() {
   const lines = [...new Set((node ? [node] : kernel.nodes.map(n => graph.program.nodes[n])).flatMap(n => n.lines))].sort((a, b) => a - b);
   const cards = [[bytes(kernel.bytes_read), 'read'], [bytes(kernel.bytes_written), 'written'], [amount(kernel.operations), 'operations']];
   if (m) cards.unshift([time(m.ms), `${percent(m.share)} of the call${with_text(graph, k)}`],
-                       [time(m.bound_ms), `bound; near ${m.near}`]);
+                       [time(m.bound_ms), `bound; ${NEAR[m.near]}`]);
   panel.replaceChildren(
       html('h3', {}, `kernel ${k}` + (node ? `, ${node.op}` + (node.label ? ` (${node.label})` : '') : '')),
       html('p', {}, cut(kernel.name, 400)),
@@ -580,7 +596,7 @@ function draw_bars(graph) {
   if (has_times) {
     section.append(html('p', {}, 'A bar is the measured time; the mark is the kernel’s bound: its bytes at the rate of a streaming loop, or its ' +
                                  'operations at the rate of a loop of multiply-adds, whichever is longer. Kernels whose data stays in caches may be faster.'),
-                   html('p', {}, 'nearest bound:', ['memory', 'arithmetic', 'neither'].map(c => [html('span', {class: `key ${c}`}), c])),
+                   html('p', {}, ['memory', 'arithmetic', 'neither'].map(c => [html('span', {class: `key ${c}`}), NEAR[c]])),
                    chooser('order', ['as they run', 'slowest first'], state.by_time ? 1 : 0, i => { state.by_time = i === 1; list(); }));
   } else {
     section.append(html('p', {}, graph.timing ? 'There are none: outputs are copies.' : 'No times were measured (--no-times).'));
@@ -617,7 +633,7 @@ const part_of = (graph, k) => graph.drawing.parts?.findIndex(p => k >= p.first &
 function go_to(k, node) {
   const parts = state.graph.drawing.parts, part = part_of(state.graph, k);
   select(k, node);
-  if (parts && part !== state.part) by_id('graph').show_part(part); // centres it in the next frame
+  if (parts && part !== state.part) by_id('graph').show_part(part, true); // centres it in the next frame
   else if (parts) document.querySelector('.canvas').centre?.(selected_element(document.querySelector('.canvas')));
 }
 

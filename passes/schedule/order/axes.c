@@ -13,19 +13,14 @@ static bool is_short_in_window(const Kernel *k, const Access *a, int axis) {
   return false;
 }
 
-// Whether several axes of the kernel step along one axis of the tensor.
-static bool has_window(const Access *a) {
-  bool is_any = false;
-  for (size_t b = 0; b < a->nbounds; b++) {
-    const AxisSet axes = bound_axes(&a->bounds[b]);
-    is_any |= (axes & (axes - 1)) != 0;
-  }
-  return is_any;
-}
-
+// Whether several axes of the kernel step along one axis of some tensor.
 static bool has_windows(const Kernel *k) {
   bool is_any = false;
-  for (size_t i = 0; i < k->naccesses; i++) is_any |= has_window(&k->accesses[i]);
+  for (size_t i = 0; i < k->naccesses; i++)
+    for (size_t b = 0; b < k->accesses[i].nbounds; b++) {
+      const AxisSet axes = bound_axes(&k->accesses[i].bounds[b]);
+      is_any |= (axes & (axes - 1)) != 0;
+    }
   return is_any;
 }
 
@@ -36,15 +31,15 @@ static bool is_of_taps(const Kernel *k, int axis) {
   return is_any;
 }
 
-// The axis that has the most elements with stride 1, in windows alone or in all tensors; no axis of taps. -1: there is
-// none.
+// The axis that has the most elements with stride 1, in windows alone (also of images of a single place) or in all
+// tensors; no axis of taps. -1: there is none.
 static int longest_dense_axis(const Kernel *k, bool in_windows) {
   int best = -1;
   int64_t most = 0;
   for (int axis = k->naxes - 1; axis >= 0; axis--) {
     int64_t nelems = 0;
     for (size_t i = 0; i < k->naccesses; i++)
-      if (k->accesses[i].stride[axis] == 1 && (!in_windows || has_window(&k->accesses[i])))
+      if (k->accesses[i].stride[axis] == 1 && (!in_windows || k->accesses[i].nbounds))
         nelems += access_nelems(k, &k->accesses[i]);
     if (nelems <= most || is_of_taps(k, axis)) continue;
     most = nelems;

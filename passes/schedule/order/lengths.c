@@ -126,6 +126,15 @@ static void widen_partials(const Scheduling *s, const Loop *loop) {
   }
 }
 
+// Whether the sum adds vectors of products unrounded: all that an operator makes for itself, but elements of a tensor
+// of products are rounded, and so are products that are added to f64.
+static bool adds_unrounded(const Kernel *k, const Loop *loop, const Root *root) {
+  const Expr *e = &k->exprs[root_operand(k, root)];
+  const bool is_vector = loop->ninner && e->axes >> loop_vector_axis(loop) & 1;
+  if (e->op != EXPR_MUL || e->is_element || !is_vector) return false;
+  return root->kind == ROOT_REDUCE_INNER || k->accesses[root->access].type == kernel_type(k);
+}
+
 static bool write_orders(const Scheduling *s, Loop *loop) {
   for (size_t i = 0; i < loop->nroots; i++) {
     Root *root = &loop->roots[i];
@@ -133,6 +142,7 @@ static bool write_orders(const Scheduling *s, Loop *loop) {
     SumOrder *order = KERNEL_ARRAY(s->k, SumOrder, 1);
     if (!order) return false;
     *order = loop_sum_order(s->schedule, loop, root, s->strategy == OF_CHAINS);
+    order->is_fused = order->reduction == EXPR_REDUCE_SUM && adds_unrounded(s->k, loop, root);
     root->order = order;
   }
   return true;

@@ -42,6 +42,8 @@ static Access dense_access(const Scheduling *s, AxisSet axes, int64_t *nelems, M
 // them. Main loops without elements compute nothing.
 static bool should_materialise(const Scheduling *s, ExprId id) {
   const Expr *e = &s->k->exprs[id];
+  const Product *p = &s->product;
+  if (has_contraction(s) && id == p->vector && schedule_rounds_in_place(s->k, p->sum, id, p->vector_axis)) return false;
   if (!s->plan[id].is_hoistable || is_leaf(e) || expr_info[e->op].is_mask || s->plan[id].needs_inner) return false;
   return s->plan[id].needs_combine || (e->axes & s->inner && axes_nelems(s->k, all_axes(s->k)));
 }

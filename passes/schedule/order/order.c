@@ -1,12 +1,10 @@
-// The order of additions, step by step: axes, splits of axes, loops, and fused products. Why the passes are in this
-// order:
+// The order of additions, step by step: axes, splits of axes, and loops. Why the passes are in this order:
 //   choose-axes     first: the other passes look for the product or the depthwise sum that it finds
 //   nest-sums       before splits, as a kernel with nested sums has no product
 //   column-blocks   before panels, which divide the part of the columns that a block has
 //   copy-windows    before vector-panels and row-panels, which lay out the copies
 //   long-sums       after panels: the parts of a sum are read from panels
 //   make-loops      after all passes that change axes
-//   fuse-products   last: it changes the orders that make-loops writes
 #include "passes/schedule/order/order.h"
 
 #include "passes/schedule/kernel_pass.h"
@@ -25,9 +23,7 @@ const KernelPass order_passes[] = {
     {"long-sums", schedule_split_long_sum, NULL, "split long sums of products into blocks that are added later", USUAL},
     {"store-sums", schedule_store_sums, NULL, "store sums of products before many tensors are combined with them",
      USUAL},
-    {"make-loops", schedule_make_loops, NULL, "make the loops, and write the order of each sum", NEEDED},
-    {"fuse-products", schedule_fuse_products, NULL,
-     "add products to sums without rounding, unless they are elements of a tensor", USUAL}};
+    {"make-loops", schedule_make_loops, NULL, "make the loops, and write the order of each sum", NEEDED}};
 const size_t norder_passes = sizeof order_passes / sizeof *order_passes;
 
 Schedule *kernel_order(Kernel *k, int vector_axis, const ScheduleOverrides *overrides) {

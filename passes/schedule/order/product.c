@@ -112,11 +112,19 @@ static bool reads_in_place(const Kernel *k, const Product *p) {
          summed_pitch(k, p, p->row) + summed_pitch(k, p, p->vector) <= k->costs->long_sum_pitch;
 }
 
+bool schedule_rounds_in_place(const Kernel *k, ExprId sum, ExprId factor, int axis) {
+  const Expr *e = &k->exprs[factor], *load = &k->exprs[e->args[0]];
+  return (e->op == EXPR_ROUND_BF16 || e->op == EXPR_ROUND_F16) && load->op == EXPR_LOAD && !load->args[0] &&
+         k->accesses[load->access].stride[axis] == 1 &&
+         axes_nelems(k, k->exprs[sum].axes & ~e->axes) < k->costs->copy_rows;
+}
+
 bool schedule_packs_vectors(const Kernel *k, const Product *p) {
   const Costs *c = k->costs;
   const Expr *e = &k->exprs[p->vector];
   if (k->axes[p->vector_axis].monomial || axes_monomial(k, e->axes & k->exprs[p->sum].reduced)) return false;
   if (is_window(k, p->vector) || (p->cut.length && !p->cut.is_padded && reads_in_place(k, p))) return false;
+  if (schedule_rounds_in_place(k, p->sum, p->vector, p->vector_axis) && !p->cut.length) return false;
   if (e->op != EXPR_LOAD || e->args[0]) return true;
   if (p->in_place && !p->cut.is_padded) return false;
   const Access *a = &k->accesses[e->access];
@@ -276,10 +284,16 @@ static bool has_results_of(const Kernel *k, ExprId sum, AxisSet rows) {
   return axes_nelems(k, reduced) > 0;
 }
 
+// Whether the axis of a factor counts as one of columns: not if the factor is read through windows, and not dense along
+// the axis. The batch is none, then, so that its extent does not decide whether this is a product.
+static bool are_columns(const Kernel *k, const Expr *product, const AxisSet own[2], int axis) {
+  const ExprId factor = product->args[own[0] >> axis & 1 ? 0 : 1];
+  return is_dense_along(k, factor, axis) || !schedule_reads_windows(k, factor);
+}
+
 // The axes along which vectors may lie. Axes of windows, if long and the factor is dense along them, only if all
 // other axes are shorter than window_columns: along these, a scalar of a row would serve few products, and results
-// that are far apart take as long to store as to sum. Other axes of a factor with windows, such as the batch, count
-// only if the factor is dense along them.
+// that are far apart take as long to store as to sum.
 static AxisSet find_candidates(const Kernel *k, ExprId sum, const AxisSet own[2]) {
   const Expr *product = &k->exprs[k->exprs[sum].args[0]];
   const int64_t many = k->costs->window_columns;
@@ -287,10 +301,10 @@ static AxisSet find_candidates(const Kernel *k, ExprId sum, const AxisSet own[2]
   int64_t longest = 0; // of the axes without windows
   AxisSet dense = 0;
   for (AxisSet rest = all; rest; rest &= rest - 1) {
-    const int axis = __builtin_ctz(rest), factor = own[0] >> axis & 1 ? 0 : 1;
-    const bool is_dense = is_dense_along(k, product->args[factor], axis), is_window = windows >> axis & 1;
-    if (is_window && is_dense) dense |= 1U << axis;
-    if (!is_window && (is_dense || !(own[factor] & windows)) && k->axes[axis].extent > longest)
+    const int axis = __builtin_ctz(rest);
+    const bool is_window = windows >> axis & 1;
+    if (is_window && is_dense_along(k, product->args[own[0] >> axis & 1 ? 0 : 1], axis)) dense |= 1U << axis;
+    if (!is_window && are_columns(k, product, own, axis) && k->axes[axis].extent > longest)
       longest = k->axes[axis].extent;
   }
   for (AxisSet rest = dense; rest; rest &= rest - 1)
@@ -312,17 +326,14 @@ static AxisSet sides_of_rows(const Product *p, const AxisSet own[2]) {
   return (p->rows & own[0] ? own[0] : 0) | (p->rows & own[1] ? own[1] : 0);
 }
 
-// Whether products through windows have few columns. Axes along which neither a factor with windows is dense nor the
-// other factor varies, such as the batch, are no columns: their extents must not decide whether this is a product.
+// Whether products through windows have few columns.
 static bool has_few_columns(const Kernel *k, const Expr *product, const AxisSet own[2], AxisSet candidates) {
-  const AxisSet windows = window_axes(k);
-  int64_t most = 0;
-  for (AxisSet rest = candidates; windows && rest; rest &= rest - 1) {
-    const int axis = __builtin_ctz(rest), factor = own[0] >> axis & 1 ? 0 : 1;
-    const bool counts = !(own[factor] & windows) || is_dense_along(k, product->args[factor], axis);
-    if (counts && k->axes[axis].extent > most) most = k->axes[axis].extent;
+  bool has_few = window_axes(k);
+  for (AxisSet rest = candidates; rest; rest &= rest - 1) {
+    const int axis = __builtin_ctz(rest);
+    has_few &= k->axes[axis].extent < k->costs->product_columns || !are_columns(k, product, own, axis);
   }
-  return windows && most < k->costs->product_columns;
+  return has_few;
 }
 
 Product schedule_find_product(const Kernel *k) {

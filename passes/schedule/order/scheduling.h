@@ -161,6 +161,9 @@ Product schedule_find_product(const Kernel *k);
 // vectors in panels of LANES columns, each as long as the sum; the factor of rows dense along the sum.
 bool schedule_packs_vectors(const Kernel *k, const Product *p);
 bool schedule_packs_rows(const Kernel *k, const Product *p);
+// Whether the factor of vectors along the axis is a tensor that each of few rows rounds again: a copy of it would be
+// more memory than the rows and results take.
+bool schedule_rounds_in_place(const Kernel *k, ExprId sum, ExprId factor, int axis);
 // Each of these splits an axis of the product into blocks where useful. False: out of memory.
 // With few rows: the columns, so that threads divide the columns among them.
 bool schedule_split_columns(Scheduling *s);
@@ -220,10 +223,5 @@ bool schedule_order_part(Scheduling *s);
 // Adds a temporary for an expression's values: in panels if the expression is a factor of the product that is packed in
 // panels, else dense. False: out of memory.
 bool schedule_materialise(Scheduling *s, ExprId id, const char *name, AccessId *access);
-
-// fuse_products.c
-
-// Decides which sums of the kernel's loops are fused with their products (SumOrder.is_fused). False: out of memory.
-bool schedule_fuse_products(Scheduling *s);
 
 #endif

@@ -7,8 +7,7 @@
 
 typedef struct SumForm {
   SumOrder order;   // without axes and segments, and without levels that change nothing
-  uint64_t extents; // a hash of the extents of the reduced axes. Neighbouring axes are one if their elements are added
-                    // as those of one row
+  uint64_t extents; // a hash of the reduced axes' extents; neighbours whose elements are added as one row are one
 } SumForm;
 
 enum { MOST_SUM_FORMS = 24 };

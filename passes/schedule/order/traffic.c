@@ -2,6 +2,7 @@
 #include "passes/schedule/order/traffic.h"
 
 #include "ir/kernel/needed.h"
+#include "passes/schedule/order/scheduling.h"
 
 #include <string.h>
 
@@ -77,9 +78,10 @@ bool loop_tensor_nbytes(const Schedule *s, const Loop *loop, Traffic *traffic) {
   return true;
 }
 
-// Whether the loop recomputes expressions of the product, a sum's operand: more than twice as often as the largest
+// Whether the loop recomputes expressions of a product, the root's operand: more than twice as often as the largest
 // tensor has elements that the expression is computed from (reach, by ExprId).
-static bool recomputes(const Kernel *k, const Loop *loop, ExprId product, bool *is_seen, int64_t *reach) {
+static bool recomputes(const Kernel *k, const Loop *loop, const Root *root, bool *is_seen, int64_t *reach) {
+  const ExprId product = root_operand(k, root);
   const Available available = {.k = k, .loop = loop, .sums = loop->nsweeps};
   memset(is_seen, 0, k->nexprs * sizeof *is_seen);
   mark_needed(&available, product, is_seen);
@@ -96,6 +98,8 @@ static bool recomputes(const Kernel *k, const Loop *loop, ExprId product, bool *
     const Expr *factor = &k->exprs[k->exprs[product].args[a]];
     const int axis = loop_vector_axis(loop);
     const bool is_vector = factor->axes >> axis & 1;
+    const bool is_inner = root->kind == ROOT_REDUCE_INNER;
+    if (is_vector && is_inner && schedule_rounds_in_place(k, root->expr, k->exprs[product].args[a], axis)) continue;
     if (factor->op != EXPR_LOAD && (is_vector || k->axes[axis].extent > (int64_t)2 * LANES)) return true;
   }
   return false;
@@ -111,7 +115,7 @@ bool schedule_recomputes(const Schedule *s) {
       if (root->kind == ROOT_STORE) continue;
       const ExprId operand = root_operand(k, root);
       const bool is_product = loop_has(&s->loops[i], LOOP_COLUMNS) && root->kind == ROOT_REDUCE_OUTER;
-      is_any |= k->exprs[operand].op == EXPR_MUL && !is_product && recomputes(k, &s->loops[i], operand, is_seen, reach);
+      is_any |= k->exprs[operand].op == EXPR_MUL && !is_product && recomputes(k, &s->loops[i], root, is_seen, reach);
     }
   return is_any;
 }
