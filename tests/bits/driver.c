@@ -13,8 +13,8 @@ static _Alignas(64) unsigned char states[bits_PARAMETERS_NBYTES];
 static _Alignas(64) unsigned char arena[bits_WORKSPACE_NBYTES];
 
 static int isa_of(const char *name) {
-  static const char *const names[] = {"best", "scalar", "neon", "avx2", "avx512"};
-  for (int i = 0; i < 5; i++)
+  static const char *const names[] = {"best", "scalar", "neon", "avx2", "avx512", "avx512_bf16"};
+  for (int i = 0; i < 6; i++)
     if (strcmp(name, names[i]) == 0) return i;
   return -1;
 }

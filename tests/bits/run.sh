@@ -1,7 +1,7 @@
 #!/bin/sh
-# Training gives the same bits everywhere: some steps of a CNN and of a small GPT, with scalar, AVX2 and AVX-512 code
-# and with NEON under qemu, on 1, 2 and 3 threads, compiled by gcc and clang with -O1, -O2 and -O3, run by ngrad and by
-# emitted C, stopped and resumed, and with and without a limit on memory.
+# Training gives the same bits everywhere: some steps of a CNN and of a small GPT, also in mixed precision, with scalar,
+# AVX2 and AVX-512 code and with NEON under qemu, on 1, 2 and 3 threads, compiled by gcc and clang with -O1, -O2 and
+# -O3, run by ngrad and by emitted C, stopped and resumed, and with and without a limit on memory.
 #
 #   run.sh NGRAD [STEPS [all]]
 #
@@ -33,6 +33,7 @@ numbers() { # COUNT FACTOR MOST ENDING; of i * FACTOR % MOST, each a byte with o
 # A model's graph of a step, its data, and what the driver has to know.
 make_model() { # NAME
   mkdir "$1" && cd "$1" || exit 1
+  precision=f32
   case $1 in
   cnn)
     cp "$models/cnn.yaml" .
@@ -41,15 +42,20 @@ make_model() { # NAME
     numbers 4 5 10 '\0\0\0' | npy labels.npy '<i4' '4,'
     defines='-DX=uint8_t -DX_COUNT=3136 -DX_MOST=251 -DLABELS=4 -DLABEL_MOST=10 -DRESULTS=&results[0],&results[1]'
     ;;
-  gpt)
-    sh "$models/gpt.sh" gpt 1 32 2 16 64 2 >gpt.yaml
-    dim=B=2 ceiling=100K optimizer=adamw
+  *)
+    sh "$models/gpt.sh" "$1" 1 32 2 16 64 2 >"$1.yaml"
+    dim=B=2 optimizer=adamw
+    case $1 in
+    gpt) ceiling=100K ;;
+    bf16) ceiling=70K precision=bf16 ;;
+    f16) ceiling=94K precision=f16 ;;
+    esac
     numbers 32 37 64 '\0\0\0' | npy tokens.npy '<i4' '2, 16'
     numbers 32 5 64 '\0\0\0' | npy labels.npy '<i4' '2, 16'
     defines='-DX=int32_t -DX_COUNT=32 -DX_MOST=64 -DLABELS=32 -DLABEL_MOST=64 -DRESULTS=&results[0]'
     ;;
   esac
-  "$ngrad" train "$1.yaml" --optimizer "$optimizer" -o . >log 2>&1
+  "$ngrad" train "$1.yaml" --optimizer "$optimizer" --precision "$precision" -o . >log 2>&1
   count "$1: a training step"
 }
 
@@ -102,7 +108,7 @@ has aarch64-linux-gnu-gcc && has qemu-aarch64 && [ "$(uname -m)" != aarch64 ] &&
 [ -n "$qemu" ] || [ "$(uname -m)" = aarch64 ] || echo 'left out: bits: NEON, for want of aarch64-linux-gnu-gcc and qemu-aarch64'
 isas=scalar
 [ "$(uname -m)" != aarch64 ] || isas="$isas neon"
-for isa in avx2 avx512f; do
+for isa in avx2 avx512f avx512_bf16; do
   grep -qsw $isa /proc/cpuinfo && isas="$isas ${isa%f}"
 done
 
@@ -154,7 +160,7 @@ train_all() {
   run_steps own.npz --threads 1 --memory "$ceiling" && same "ngrad run under $ceiling" own.npz
 }
 
-models_taken='cnn gpt'
+models_taken='cnn gpt bf16 f16'
 ! $is_quick || models_taken=gpt
 for model in $models_taken; do
   expected=
