@@ -180,17 +180,17 @@ static bool open_sum_of(const Amount *p, OpenSum *sum) {
   return true;
 }
 
-static bool is_literal(const Amount *p) {
+bool amount_is_literal(const Amount *p) {
   return !p->nterms || (p->nterms == 1 && !p->terms[0].monomial && !p->terms[0].symbols[0]);
 }
 
-static int64_t literal_of(const Amount *p) {
+int64_t amount_literal(const Amount *p) {
   return p->nterms ? p->terms[0].number : 0;
 }
 
 static bool is_not_positive(Search *s, const Amount *p) {
   OpenSum sum;
-  if (is_literal(p)) return literal_of(p) <= 0;
+  if (amount_is_literal(p)) return amount_literal(p) <= 0;
   Amount without = amount_copy(p);
   for (int i = without.nterms; i-- > 0;) // what is fixed is at least 0
     if (without.terms[i].symbols[0] && without.terms[i].number < 0) without.terms[i] = without.terms[--without.nterms];
@@ -214,8 +214,9 @@ static bool has_fixed(const Amount *p) {
 static bool keep_closed(Search *s, const Amount *p) {
   int at = s->nclosed;
   for (int i = 0; i < s->nclosed; i++) {
-    if (is_literal(p) && is_literal(s->closed[i]) && literal_of(p) >= literal_of(s->closed[i])) return false;
-    if (is_literal(p) && is_literal(s->closed[i])) at = i;
+    if (amount_is_literal(p) && amount_is_literal(s->closed[i]) && amount_literal(p) >= amount_literal(s->closed[i]))
+      return false;
+    if (amount_is_literal(p) && amount_is_literal(s->closed[i])) at = i;
     else if (at == MOST_CLOSED && has_fixed(s->closed[i]) && !has_fixed(p)) at = i;
   }
   if (at == MOST_CLOSED) return false;
@@ -326,8 +327,8 @@ static void split(const Reach *x, const Amount *p, const Term *by, Amount *quoti
 static Amount divide_bound(const Reach *x, const Amount *p, const Term *by) {
   Amount quotient, rest;
   split(x, p, by, &quotient, &rest);
-  const int64_t number = is_literal(&rest) ? literal_of(&rest) : 0;
-  if (!is_literal(&rest)) quotient.nterms = -1;
+  const int64_t number = amount_is_literal(&rest) ? amount_literal(&rest) : 0;
+  if (!amount_is_literal(&rest)) quotient.nterms = -1;
   else if (by->monomial || by->symbols[0]) add_term(&quotient, (Term){.number = number < 0 ? -1 : number});
   else add_term(&quotient, (Term){.number = floor_divide(number, by->number)});
   return quotient;

@@ -40,6 +40,8 @@ void amount_add_number(Amount *p, int64_t number);
 void amount_add(Amount *p, const Amount *other, int64_t factor);
 Amount amount_copy(const Amount *p); // of one that may be kept, and so has memory for its terms only
 Amount amount_times(const Amount *a, const Amount *b);
+bool amount_is_literal(const Amount *p);
+int64_t amount_literal(const Amount *p);              // of one that is
 const Amount *amount_keep(Reach *x, const Amount *p); // a copy in the arena; NULL: out of memory
 
 int64_t reach_multiple(const Reach *x, const Amount *p); // that it is a multiple of; 0: it is 0

@@ -60,7 +60,8 @@ static bool verify_lanes(Verifying *v, const LoopNode *n, VarKind kind, const Am
                other = minus(&left, lanes, 0), before = minus(&one, lanes, 0);
   const int64_t step = counter->step, multiple = greatest_divisor(reach_multiple(&v->x, counter->value), step),
                 rest = step ? reach_rest(&v->x, counter->to, multiple) : 0;
-  const bool is_behind = step && step - multiple + (rest < 0 ? multiple - 1 : rest) <= LANES;
+  const bool is_behind =
+      counter->left >= 0 ? counter->left <= LANES : step && step - multiple + (rest < 0 ? multiple - 1 : rest) <= LANES;
   return (!other.nterms && (is_behind || reach_is_never_positive(&v->x, &beyond)) &&
           reach_is_never_positive(&v->x, &before)) ||
          verify_fail(v, n, "it must be the number of elements that are left, at most those of a vector");
@@ -105,7 +106,10 @@ static bool verify_body(Verifying *v, const LoopNode *n, const LoopNode *body, c
 static bool verify_end(Verifying *v, const LoopNode *n, Variable *counter, const Amount *end) {
   const Amount other = minus(end, counter->to, 0);
   if (counter->to && other.nterms) return verify_fail(v, n, "it ends elsewhere than the counter's other loops");
-  if (!counter->to) counter->to = amount_keep(&v->x, end);
+  if (counter->to) return true;
+  const Amount all = minus(end, counter->value, 0);
+  counter->left = amount_is_literal(&all) ? amount_literal(&all) : -1;
+  counter->to = amount_keep(&v->x, end);
   return counter->to;
 }
 
@@ -156,6 +160,7 @@ static bool end_steps(Verifying *v, const LoopNode *n) {
   const int64_t step = n->step->number;
   if (!count_on(v, counter, step, NULL, NULL)) return false;
   counter->step = step;
+  counter->left = counter->left < 0 || n->bound ? -1 : counter->left % step;
   return true;
 }
 

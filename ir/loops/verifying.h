@@ -8,9 +8,9 @@ typedef struct Variable {
   bool is_set, is_counter;
   const Amount *value; // what it may be
   // Of a counter: what it counts from, if its value is the sum of this and a symbol; where its loops end; the step of
-  // the last one that it is behind, or 0; whether a test says that it is below the end.
+  // the last one that it is behind, or 0; what is left behind it, or -1; whether a test says that it is below the end.
   const Amount *base, *to;
-  int64_t step;
+  int64_t step, left;
   bool is_below;
 } Variable;
 
