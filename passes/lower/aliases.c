@@ -218,7 +218,6 @@ static bool refuse_aliases(const Graph *g, int64_t least_row, bool *is_refused) 
 }
 
 bool pass_aliases(Graph *g, PassContext *c) {
-  if (c->no_fuse) return false;
   const int64_t least_row = costs_or_usual(c->costs)->alias_row;
   Arena scratch;
   arena_init(&scratch, c->allocator);

@@ -188,6 +188,12 @@ part length 'x_@: [N, 100]
   {op: Exp, inputs: [d_@], outputs: [row_@]}
   {op: ReduceSum, inputs: [row_@], outputs: [columns_@], attributes: {axes: [0]}}' row_@ columns_@
 
+# A transposed tensor is a view of its operand, with and without fusion: its sum has the order of the operand's rows.
+part transposed_rows 'x_@: [33, 6, 16]
+  y_@: [N, 16]' '{op: StaticTranspose, inputs: [x_@], outputs: [t_@], attributes: {order: [1, 0, 2]}}
+  {op: ReduceSum, inputs: [t_@], outputs: [s_@], attributes: {axes: [0, 1]}}
+  {op: Add, inputs: [y_@, s_@], outputs: [row_@]}' row_@
+
 # N is what is summed, or is beside it
 part norm_of_width 'x_@: [40, N]
   dy_@: [40, N]

@@ -94,7 +94,8 @@ void find_indices(NestBuilder *r, AxisSet axes, bool by_row) {
       if (!is_first) index = index_of(&r->b, INDEX_REMAINDER, index, index_number(&r->b, own->extent, own->monomial));
       set(r, (Var){VAR_AXIS, (uint32_t)axis}, index);
     }
-    below *= own->extent > 0 ? own->extent : 1;
+    if (!own->extent) continue; // there are no iterations
+    below *= own->extent;
     monomial += own->monomial;
   }
 }
