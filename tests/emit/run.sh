@@ -415,6 +415,19 @@ Y
 rm -f first
 emit cubes.yaml --isa scalar && grep -qF '{{2, 0}, {1, 0}, {0, 0}}' "$test" && passes gcc c11 -O1
 count 'a self-test without extents at which tensors are large'
+cat >nothing.yaml <<'Y'
+format: ngrad/1
+name: nothing
+dims: {N: 2}
+inputs: [{name: x, type: f32, shape: [N, 3, 5, 0, N, 0]}, {name: z, type: s32, shape: [N, 3, 1, 0, N, 0]}]
+nodes:
+  - {op: GenIndex, inputs: [x], outputs: [{name: i, type: s32}], attributes: {axis: 2}}
+  - {op: Equal, inputs: [i, z], outputs: [{name: y, type: boolean}]}
+outputs: [y]
+Y
+rm -f first
+emit nothing.yaml --isa scalar && passes gcc c11 -O1
+count 'indices of axes around one that has no elements, times an open extent'
 # What they share runs in many graphs; here each operator is, also of nothing, and no compiler has a word to say.
 reads() { # COMPILER LANGUAGE OPTION... FILE...; without making anything of it
   compiler=$1 standard=$2
