@@ -191,7 +191,7 @@ static void samples_are_checked(void **state) {
   ng_context *ctx = new_context();
   ng_graph *g = must_read(ctx, graph_text);
   char npy[256];
-  static const int64_t s64[] = {4, 0, -100}, wide[] = {INT64_C(1) << 32};
+  static const int64_t s64[] = {4, 0, -100}, wide[] = {INT64_C(1) << 32}, ones[] = {-1};
   static const uint16_t bits[] = {0x3F80, 0xC000};
   static const unsigned char labels[] = {0, 0, 8, 1, 0, 0, 0, 3, 4, 5, 0},
                              flat[] = {0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 6, 1, 2, 3, 4, 5, 6},
@@ -209,6 +209,9 @@ static void samples_are_checked(void **state) {
   n = make_npy(npy, "{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }", wide, sizeof wide);
   must_check(ctx, g, 1, npy, n,
              "labels: sample 0 is 4294967296, expected -2147483648 to 2147483647, the range of its type");
+  n = make_npy(npy, "{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }", ones, sizeof ones);
+  must_check(ctx, g, 1, npy, n,
+             "labels: sample 0 is 18446744073709551615, expected -2147483648 to 2147483647, the range of its type");
   n = make_npy(npy, "{'descr': '<u2', 'fortran_order': False, 'shape': (2,), }", bits, sizeof bits);
   must_check(ctx, g, 3, npy, n, NULL);
   n = make_npy(npy, "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", s64, sizeof s64);
