@@ -84,7 +84,9 @@ typedef struct Range { // of integers
   const char *why;
 } Range;
 
-static bool is_in_range(const Range *r, int64_t value) {
+// u64: the bits of a number from 2^63 on are those of a negative one.
+static bool is_in_range(const Range *r, Type type, int64_t value) {
+  if (type == TYPE_U64 && value < 0) return false;
   return (value >= r->least && value <= r->greatest) || (r->ignored && value == *r->ignored);
 }
 
@@ -94,13 +96,15 @@ static bool check_range(const ng_data *data, const char *name, const Range *r) {
   const int64_t nelems = tensor_nelems(t), nsamples = t->rank ? t->extent[0] : 1;
   for (int64_t i = 0; i < nelems; i++) {
     const int64_t value = integer_at(t->type, t->data, (size_t)i), each = nelems / nsamples;
-    char also[64] = "", place[64] = "";
-    if (is_in_range(r, value)) continue;
+    char also[64] = "", place[64] = "", number[32];
+    if (is_in_range(r, t->type, value)) continue;
     if (r->ignored) snprintf(also, sizeof also, ", or %" PRId64 ", which is ignored", *r->ignored);
+    if (t->type == TYPE_U64) snprintf(number, sizeof number, "%" PRIu64, (uint64_t)value);
+    else snprintf(number, sizeof number, "%" PRId64, value);
     if (each > 1) snprintf(place, sizeof place, "element %" PRId64 " of ", i % each);
     return error_at(&data->ctx->diagnostics, (Position){&source, 0, 0},
-                    "%s: %ssample %" PRId64 " is %" PRId64 ", expected %" PRId64 " to %" PRId64 "%s%s", name, place,
-                    i / each, value, r->least, r->greatest, also, r->why);
+                    "%s: %ssample %" PRId64 " is %s, expected %" PRId64 " to %" PRId64 "%s%s", name, place, i / each,
+                    number, r->least, r->greatest, also, r->why);
   }
   return true;
 }

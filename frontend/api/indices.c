@@ -39,7 +39,7 @@ static size_t find_wrong(Type type, const void *data, size_t nelems, const Allow
 
 int64_t integer_at(Type type, const void *data, size_t place) {
   int64_t integer;
-  if (type != TYPE_S64) return (int64_t)type_load(type, data, place);
+  if (type != TYPE_S64 && type != TYPE_U64) return (int64_t)type_load(type, data, place);
   memcpy(&integer, (const int64_t *)data + place, sizeof integer);
   return integer;
 }

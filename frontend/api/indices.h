@@ -9,7 +9,7 @@
 // The tensors must fit the graph.
 bool indices_are_right(const IndexCheck *checks, size_t count, const ng_tensor *inputs);
 
-// An element of a tensor of integers.
+// An element of a tensor of integers; of u64, its bits.
 int64_t integer_at(Type type, const void *data, size_t place);
 
 // The offset in memory of an element that is checked; -1: there is none.

@@ -37,7 +37,8 @@ bool idx_whole_nbytes(const char *name, const void *start, size_t nbytes, uint64
 bool idx_read_bytes(const char *name, const void *bytes, size_t nbytes, Tensor *out, bool *is_copy,
                     const Allocator *allocator, Diagnostics *d);
 
-// Whether every number of type `from` can be stored as type `to`, or `to` is bf16 and `from` a float, which is rounded.
+// Whether every number of type `from` can be stored as type `to`, or `to` is bf16 and `from` a float, which is rounded,
+// or u16, its bits.
 bool data_type_fits(Type from, Type to);
 
 // Copies samples, which are slices of `from` along its first axis, by index, one after the other into `to`. `to` has

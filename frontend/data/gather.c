@@ -12,8 +12,13 @@ static int integer_bits(Type type) {
   return bits[type];
 }
 
+// An element of one type is one of the other: u16 may be the bits of bf16, for which .npy has no type.
+static bool has_same_bits(Type from, Type to) {
+  return from == to || (from == TYPE_U16 && to == TYPE_BF16);
+}
+
 bool data_type_fits(Type from, Type to) {
-  if (from == to) return true;
+  if (has_same_bits(from, to)) return true;
   if (to == TYPE_BOOLEAN || type_is_packed(from) || type_is_packed(to) || !integer_bits(from) || !integer_bits(to))
     return false;
   if (type_is_float(from)) return type_widens(from, to) || to == TYPE_BF16;
@@ -39,7 +44,7 @@ static void gather_elements(const Tensor *from, const int64_t *samples, int64_t 
   for (int64_t s = 0; s < count; s++)
     for (int64_t i = 0; i < nelems; i++) {
       const size_t source = (size_t)(samples[s] * nelems + i), target = (size_t)tensor_offset(to, s * nelems + i);
-      if (from->type == to->type && !type_is_packed(to->type))
+      if (has_same_bits(from->type, to->type) && !type_is_packed(to->type))
         memcpy((char *)to->data + target * nbytes, (const char *)from->data + source * nbytes, nbytes);
       else type_store(to->type, to->data, target, type_load(from->type, from->data, source));
     }
@@ -57,7 +62,7 @@ void data_gather(const Tensor *from, const int64_t *samples, int64_t count, cons
   for (int64_t s = 0; s < count; s++) {
     const char *source = (const char *)from->data + (size_t)samples[s] * from_nbytes;
     char *target = (char *)to->data + (size_t)s * to_nbytes;
-    if (from->type == to->type) memcpy(target, source, from_nbytes);
+    if (has_same_bits(from->type, to->type)) memcpy(target, source, from_nbytes);
     else convert(from->type, source, to->type, target, nelems);
   }
 }

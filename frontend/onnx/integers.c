@@ -121,6 +121,7 @@ bool onnx_arithmetic(Onnx *x) {
   const OperatorId id = x->row->op;
   if (a && id == OP_Neg && onnx_has_extents(x, a))
     return onnx_out(x, 0, onnx_combine_extents(x, OP_Multiply, a, build_number(&x->build, TYPE_S64, NULL, -1)));
+  if (a && (id == OP_Abs || id == OP_ReLU) && type_least(a->type) >= 0) return onnx_out(x, 0, a);
   if (a && (id == OP_Abs || id == OP_Neg))
     return onnx_out(x, 0, build_cast(&x->build, negate(x, onnx_wide(x, a), id), a->type));
   if (a && id == OP_ReLU) {

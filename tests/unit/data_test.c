@@ -5,6 +5,7 @@
 #include "tests/unit/api_case.h"
 #include "tests/unit/file_in_folder.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -165,11 +166,13 @@ static const char graph_text[] = "format: ngrad/1\n"
                                  "  - {name: x, type: f32, shape: [N, C]}\n"
                                  "  - {name: labels, type: s32, shape: [N]}\n"
                                  "  - {name: image, type: f32, shape: [N, 2, 3, 1]}\n"
+                                 "  - {name: narrow, type: bf16, shape: [N]}\n"
                                  "nodes:\n"
                                  "  - {op: SoftmaxCrossEntropy, inputs: [x, labels], outputs: [loss],\n"
                                  "     attributes: {ignore_index: -100}}\n"
                                  "  - {op: Abs, inputs: [image], outputs: [y]}\n"
-                                 "outputs: [loss, y]\n";
+                                 "  - {op: Abs, inputs: [narrow], outputs: [z]}\n"
+                                 "outputs: [loss, y, z]\n";
 
 static void must_check(ng_context *ctx, const ng_graph *g, size_t i, const void *bytes, size_t nbytes,
                        const char *message) {
@@ -188,7 +191,8 @@ static void samples_are_checked(void **state) {
   ng_context *ctx = new_context();
   ng_graph *g = must_read(ctx, graph_text);
   char npy[256];
-  static const int64_t s64[] = {4, 0, -100}, wide[] = {INT64_C(1) << 32};
+  static const int64_t s64[] = {4, 0, -100}, wide[] = {INT64_C(1) << 32}, ones[] = {-1};
+  static const uint16_t bits[] = {0x3F80, 0xC000};
   static const unsigned char labels[] = {0, 0, 8, 1, 0, 0, 0, 3, 4, 5, 0},
                              flat[] = {0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 6, 1, 2, 3, 4, 5, 6},
                              image[] = {0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 6},
@@ -205,6 +209,11 @@ static void samples_are_checked(void **state) {
   n = make_npy(npy, "{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }", wide, sizeof wide);
   must_check(ctx, g, 1, npy, n,
              "labels: sample 0 is 4294967296, expected -2147483648 to 2147483647, the range of its type");
+  n = make_npy(npy, "{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }", ones, sizeof ones);
+  must_check(ctx, g, 1, npy, n,
+             "labels: sample 0 is 18446744073709551615, expected -2147483648 to 2147483647, the range of its type");
+  n = make_npy(npy, "{'descr': '<u2', 'fortran_order': False, 'shape': (2,), }", bits, sizeof bits);
+  must_check(ctx, g, 3, npy, n, NULL);
   n = make_npy(npy, "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", s64, sizeof s64);
   must_check(ctx, g, 1, npy, n,
              "labels: expected numbers of type s32, found f64; convert it, as by numpy's astype(\"int32\")");
@@ -235,6 +244,30 @@ static void batches_are_converted(void **state) {
   ng_context_free(ctx);
 }
 
+// u16 may be the bits of bf16.
+static void bits_of_bf16_are_kept(void **state) {
+  (void)state;
+  static const uint16_t bits[] = {0x3F80, 0xC000, 0x7F80};
+  static const double expected[] = {INFINITY, 1};
+  const int64_t samples[] = {2, 0};
+  char npy[256];
+  const size_t n = make_npy(npy, "{'descr': '<u2', 'fortran_order': False, 'shape': (3, 1), }", bits, sizeof bits);
+  ng_context *ctx = new_context();
+  write_file(npy, n);
+  ng_data *data = ng_data_open(ctx, path);
+  assert_non_null(data);
+  for (unsigned char slowest = 0; slowest < 2; slowest++) {
+    const ng_tensor_info info = {.name = "batch", .type = NG_BF16, .rank = 2, .extent = {2, 1}, .order = {slowest}};
+    ng_tensor batch;
+    assert_int_equal(ng_tensor_new(ctx, &info, &batch), NG_OK);
+    ng_data_gather(data, samples, 2, &batch);
+    for (int64_t e = 0; e < 2; e++) assert_true(ng_tensor_get(&batch, e) == expected[e]);
+    ng_tensor_free(ctx, &batch);
+  }
+  ng_data_close(data);
+  ng_context_free(ctx);
+}
+
 // Anybody else who shuffles as ngrad.h says gets this order.
 static void the_order_is_the_same_everywhere(void **state) {
   (void)state;
@@ -258,6 +291,7 @@ int main(void) {
       cmocka_unit_test(compressed_files_that_lie_are_refused),
       cmocka_unit_test(samples_are_checked),
       cmocka_unit_test(batches_are_converted),
+      cmocka_unit_test(bits_of_bf16_are_kept),
       cmocka_unit_test(the_order_is_the_same_everywhere),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
