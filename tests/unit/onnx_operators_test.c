@@ -733,16 +733,18 @@ static bool sorts(const Long *l) {
   text_format(&places, "; s64[%d]", (int)l->n - 1);
   for (int64_t i = 0; i < l->n; i++) add_long_number(&inputs, long_number(i, has_nan));
   text_format(&inputs, "; s64[1] %d", (int)l->n - 1);
-  for (int64_t rank = 0; rank < l->n - 1; rank++)
-    for (int64_t i = 0; i < l->n; i++) {
-      int64_t nbefore = 0;
-      for (int64_t k = 0; k < l->n && nbefore <= rank; k++)
-        nbefore += is_before(long_number(k, has_nan), long_number(i, has_nan), k, i, is_largest);
-      if (nbefore != rank) continue;
-      add_long_number(&values, long_number(i, has_nan));
-      text_format(&places, " %d", (int)i);
-      break;
-    }
+  int64_t order[1030]; // the element of each rank
+  assert_true(l->n <= 1030);
+  for (int64_t i = 0; i < l->n; i++) {
+    int64_t nbefore = 0;
+    for (int64_t k = 0; k < l->n; k++)
+      nbefore += is_before(long_number(k, has_nan), long_number(i, has_nan), k, i, is_largest);
+    order[nbefore] = i;
+  }
+  for (int64_t rank = 0; rank < l->n - 1; rank++) {
+    add_long_number(&values, long_number(order[rank], has_nan));
+    text_format(&places, " %d", (int)order[rank]);
+  }
   text_add_string(&values, text_string(&places));
   const Row row = {"TopK", 11, is_largest ? "" : "largest:i=0", text_string(&inputs), text_string(&values), false};
   const bool ok = computes(&row) && (!l->is_compiled || computes_compiled(&row, NULL));
