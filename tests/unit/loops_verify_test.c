@@ -472,6 +472,44 @@ static void steps_that_never_run_vouch_for_none(void **state) {
   end(&tree);
 }
 
+// Right trees whose addresses are sums of many indices, or whose loops go over nothing from the first number on.
+static void addresses_of_many_axes_are_accepted(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    bool is_open;
+  } rows[] = {
+      {HEAD "dims: {A: 24}\ninputs: [{name: x, type: f32, shape: [A, A, A, A, A, A, 20]}]\n"
+            "nodes: [{op: StaticTranspose, inputs: [x], outputs: [y], attributes: {order: [5, 1, 0, 3, 6, 4, 2]}}]\n"
+            "outputs: [y]\n",
+       true},
+      {HEAD "dims: {A: 100, B: 3}\n"
+            "inputs: [{name: x, type: f32, shape: [A, B, 15, 3, 48, A, 5], order: [0, 5, 2, 6, 1, 4, 3]}, "
+            "{name: w, type: f32, shape: [5, B]}]\nnodes: [{op: MatMul, inputs: [x, w], outputs: [y]}]\n"
+            "outputs: [y]\n",
+       true},
+      {HEAD "dims: {A: 6, C: 18, D: 2, E: 64}\n" // D may be less than a vector, or more
+            "inputs: [{name: x, type: f32, shape: [33, E, 15, D, 48, C, A], order: [4, 1, 5, 2, 0, 6, 3]}]\n"
+            "nodes: [{op: ArgMax, inputs: [x], outputs: [y], attributes: {axis: 6}}]\noutputs: [y]\n",
+       true},
+      {HEAD "inputs: [{name: x, type: f32, shape: [8, 100, 4, 4, 8, 100, 20], order: [3, 2, 6, 0, 4, 1, 5]}]\n"
+            "nodes: [{op: Tile, inputs: [x], outputs: [y], attributes: {repeats: [1, 3, 2, 1, 2, 1, 3]}}]\n"
+            "outputs: [y]\n"},
+      {HEAD "inputs: [{name: x, type: f32, shape: [48, 48, 1]}, "
+            "{name: z, type: f32, shape: [2, 48, 48, 1], order: [2, 3, 0, 1]}]\n"
+            "nodes: [{op: MatMul, inputs: [x, z], outputs: [y], attributes: {transpose_a: true}}]\noutputs: [y]\n"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    Lowered l;
+    begin(&l);
+    lower_graph(&l, yaml_read(&system_allocator, "test.yaml", rows[i].text, strlen(rows[i].text), NULL, &l.d),
+                rows[i].is_open, false);
+    assert_non_null(l.p);
+    if (!pipeline_build_trees(l.p, true)) fail_msg("row %zu: %s", i, l.p->unsound);
+    deinit(&l);
+  }
+}
+
 static void names_are_made_visible(void **state) {
   (void)state;
   Tree tree = tree_of(HEAD "inputs: [{name: x, type: f32, shape: [50, 100]}]\nnodes:\n"
@@ -507,6 +545,7 @@ int main(void) {
       cmocka_unit_test(names_are_made_visible),
       cmocka_unit_test(addresses_are_inside_for_all_extents),
       cmocka_unit_test(steps_that_never_run_vouch_for_none),
+      cmocka_unit_test(addresses_of_many_axes_are_accepted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
