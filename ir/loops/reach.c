@@ -248,14 +248,25 @@ static bool has_fixed(const Amount *p) {
   return has;
 }
 
-// Keeps the least literal, and the first others: rather those without fixed symbols.
+// 1: the first is the greater whatever symbols and dims are, or the same; -1: the second; 0: not known.
+static int compare(const Amount *p, const Amount *other) {
+  Amount difference = amount_copy(p);
+  bool has_more = false, has_less = false;
+  amount_add(&difference, other, -1);
+  for (int i = 0; i < difference.nterms; i++) {
+    has_more |= difference.terms[i].number > 0;
+    has_less |= difference.terms[i].number < 0;
+  }
+  return difference.nterms < 0 ? 0 : !has_less ? 1 : !has_more ? -1 : 0;
+}
+
+// Keeps those that none is less than, and of too many the first: rather those without fixed symbols.
 static bool keep_closed(Search *s, const Amount *p) {
   int at = s->nclosed;
   for (int i = 0; i < s->nclosed; i++) {
-    if (amount_is_literal(p) && amount_is_literal(s->closed[i]) && amount_literal(p) >= amount_literal(s->closed[i]))
-      return false;
-    if (amount_is_literal(p) && amount_is_literal(s->closed[i])) at = i;
-    else if (at == MOST_CLOSED && has_fixed(s->closed[i]) && !has_fixed(p)) at = i;
+    const int order = compare(p, s->closed[i]);
+    if (order > 0) return false;
+    if (order < 0 || (at == MOST_CLOSED && has_fixed(s->closed[i]) && !has_fixed(p))) at = i;
   }
   if (at == MOST_CLOSED) return false;
   const Amount *kept = amount_keep(s->x, p);
