@@ -6,7 +6,7 @@
 
 // FORM_ROWS: an array with a scalar for each row.
 static Address value_address(const Executing *x, ExprId id) {
-  return (Address){.buffer = BUFFER_VALUE, .of = id, .item = x->tree->form[id] == FORM_ROWS ? ITEM_OF_ROW : ITEM_ONLY};
+  return (Address){.buffer = BUFFER_VALUE, .of = id, .item = x->tree->form[id] == FORM_ROWS ? &item_of_row : NULL};
 }
 
 static Datum *value_of(Executing *x, ExprId id) {

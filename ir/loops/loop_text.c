@@ -110,12 +110,19 @@ void loop_text_memory(LoopText *p, AccessId id) {
   loop_text_name(p, memory_name(p->t->schedule, id));
 }
 
+static void add_item(LoopText *p, const Index *index) {
+  loop_text_add(p, "[");
+  if (index) add_index(p, index, 0);
+  else loop_text_add(p, "0");
+  loop_text_add(p, "]");
+}
+
 void loop_text_buffer(LoopText *p, const Address *at) {
   const BufferInfo *info = &buffer_info[at->buffer];
   text_add_string(p->out, info->prefix);
   if (at->buffer == BUFFER_TENSOR) loop_text_memory(p, at->of);
   else loop_text_name(p, info->is_of_expr ? p->expr_name[at->of] : p->access_name[at->of]);
-  text_add_string(p->out, item_indices[at->item]);
+  if (at->item) add_item(p, at->item);
 }
 
 void loop_text_address(LoopText *p, const Address *at) {
@@ -127,10 +134,7 @@ void loop_text_address(LoopText *p, const Address *at) {
 
 void loop_text_element(LoopText *p, const Address *at) {
   loop_text_buffer(p, at);
-  loop_text_add(p, "[");
-  if (at->index) add_index(p, at->index, 0);
-  else loop_text_add(p, "0");
-  loop_text_add(p, "]");
+  add_item(p, at->index);
 }
 
 // Names

@@ -52,9 +52,11 @@ const BufferInfo buffer_info[BUFFER_KINDS] = {
     [BUFFER_HELD] = {"held_", SPACE_REGISTERS},
 };
 
-const char *const item_indices[] = {
-    [ITEM_ONLY] = "",     [ITEM_OF_ROW] = "[r]",         [ITEM_OF_VECTOR] = "[u]", [ITEM_OF_BOTH] = "[u * rows + r]",
-    [ITEM_FIRST] = "[0]", [ITEM_OF_ELEMENT] = "[i % 16]"};
+static const Index own_rows = {.op = INDEX_VAR, .var = {VAR_ROWS, 0}},
+                   vectors_before = {.op = INDEX_MULTIPLY, .args = {&item_of_vector, &own_rows}};
+const Index item_of_row = {.op = INDEX_VAR, .var = {VAR_ROW, 0}},
+            item_of_vector = {.op = INDEX_VAR, .var = {VAR_VECTOR, 0}},
+            item_of_both = {.op = INDEX_ADD, .args = {&vectors_before, &item_of_row}};
 
 const IndexOperator index_operators[] = {
     [INDEX_ADD] = {" + ", PRECEDENCE_SUM},
@@ -99,6 +101,15 @@ const Index *index_loop(TreeBuilder *b, IndexOp op, uint32_t loop) {
 
 bool index_is(const Index *i, int64_t number) {
   return i && i->op == INDEX_NUMBER && i->number == number && !i->monomial;
+}
+
+bool index_equals(const Index *a, const Index *b) {
+  if (!a || !b || a == b) return a == b;
+  bool is_equal = a->op == b->op && a->number == b->number && a->monomial == b->monomial &&
+                  a->var.kind == b->var.kind && a->var.of == b->var.of && a->loop == b->loop &&
+                  a->address == b->address;
+  for (int i = 0; i < 3 && is_equal; i++) is_equal = index_equals(a->args[i], b->args[i]);
+  return is_equal;
 }
 
 IndexType index_type(const Index *i) {
@@ -225,7 +236,7 @@ bool node_ends_run(const LoopNode *n) {
 }
 
 bool node_is_of_rows(const LoopTree *t, const LoopNode *n) {
-  if (n->kind == NODE_MOVE) return n->to.item == ITEM_OF_ROW || n->from.item == ITEM_OF_ROW;
+  if (n->kind == NODE_MOVE) return n->to.item || n->from.item;
   return node_ends_sum(n) ? t->form[n->expr] == FORM_ROWS : node_ends_run(n) && t->loop->rows > 1;
 }
 
@@ -355,9 +366,10 @@ static bool index_mentions(const Index *i, Var v) {
 }
 
 static const size_t index_fields[] = { // the members of LoopNode that are indices
-    offsetof(LoopNode, value),      offsetof(LoopNode, end),        offsetof(LoopNode, step),
-    offsetof(LoopNode, test),       offsetof(LoopNode, bound),      offsetof(LoopNode, to.index),
-    offsetof(LoopNode, from.index), offsetof(LoopNode, from.within)};
+    offsetof(LoopNode, value),      offsetof(LoopNode, end),         offsetof(LoopNode, step),
+    offsetof(LoopNode, test),       offsetof(LoopNode, bound),       offsetof(LoopNode, to.index),
+    offsetof(LoopNode, from.index), offsetof(LoopNode, from.within), offsetof(LoopNode, to.item),
+    offsetof(LoopNode, from.item)};
 enum { NINDICES = sizeof index_fields / sizeof *index_fields };
 
 static const Index **index_at(LoopNode *n, size_t field) {

@@ -164,26 +164,19 @@ typedef struct BufferInfo {
 } BufferInfo;
 extern const BufferInfo buffer_info[BUFFER_KINDS];
 
-typedef enum Item { // selects an item of a buffer that has several
-  ITEM_ONLY,        // it has one; or the node takes all
-  ITEM_OF_ROW,      // the row's: `acc_sum[r]`
-  ITEM_OF_VECTOR,   // in a group of vectors, the vector's: `acc_sum[u]`
-  ITEM_OF_BOTH,     // in a group of vectors of several rows, the vector's and row's: `acc_sum[u * rows + r]`
-  ITEM_FIRST,       // the first: `acc_sum[0]`
-  ITEM_OF_ELEMENT   // with rows in lanes, the element's: `acc_sum[i % 16]`
-} Item;
-extern const char *const item_indices[]; // by Item: as C writes it behind the buffer's name
-
 typedef struct Address {
   BufferKind buffer;
-  uint32_t of; // the AccessId or ExprId
-  Item item;
+  uint32_t of;        // the AccessId or ExprId
+  const Index *item;  // of a buffer that has several: `acc_sum[r]`; NULL: it has one, or the node takes all
   const Index *index; // in elements; NULL: 0
   // Of loads with a bound that varies from lane to lane (node_lane_bound): the index of lane 0, modulo 2^64, so that
   // one comparison tests both ends. A lane is loaded if within + lane * factor < extent, else it is the access's
   // `outside`: `lanes where i + kx - 1 + lane < 56, else 0.0`
   const Index *within;
 } Address;
+
+extern const Index item_of_row, item_of_vector,
+    item_of_both; // r; in a group of vectors, u; of several rows, u * rows + r
 
 typedef enum Form { // the C type that holds an expression's value
   FORM_NONE,
@@ -356,6 +349,7 @@ const Index *index_chain_iterations(TreeBuilder *b, const Index *extent, int64_t
 typedef enum IndexType { INDEX_EITHER, INDEX_INT, INDEX_SIZE } IndexType; // in C; literals fit both
 IndexType index_type(const Index *i);
 bool index_is(const Index *i, int64_t number);
+bool index_equals(const Index *a, const Index *b);
 LoopNode *tree_add(TreeBuilder *b, LoopNode node);
 void tree_open(TreeBuilder *b, LoopNode **at); // opens a list at this link, before the nodes already there
 void tree_close(TreeBuilder *b);

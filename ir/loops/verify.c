@@ -309,7 +309,7 @@ static bool (*const verifiers[])(Verifying *v, const LoopNode *n) = {
 };
 
 static bool is_known_address(const Kernel *k, const Address *at) {
-  if (at->buffer > BUFFER_HELD || at->item > ITEM_OF_ELEMENT) return false;
+  if (at->buffer > BUFFER_HELD) return false;
   if (!at->buffer) return !at->of && !at->item && !at->index;
   return at->of < (buffer_info[at->buffer].is_of_expr ? k->nexprs : k->naccesses ? k->naccesses : 1);
 }

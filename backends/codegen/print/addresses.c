@@ -163,7 +163,11 @@ void add_buffer(TreePrinter *l, const Address *at) {
   }
   add_text(l, info->prefix);
   add_text(l, info->is_of_expr ? l->name[at->of] : l->access_name[at->of]);
-  add_text(l, item_indices[at->item]);
+  if (at->item) {
+    tree_printf(l, "[");
+    add_index(l, at->item);
+    tree_printf(l, "]");
+  }
   if (l->elements && info->space == SPACE_REGISTERS) add_lane(l, at);
 }
 
