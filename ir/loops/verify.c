@@ -250,25 +250,8 @@ static const Amount *argument_of(Verifying *v, const LoopNode *n, Var parameter)
   return amount_keep(&v->x, &value);
 }
 
-// Of a step of several rows. It is verified once for any number of rows that end where the counter's loops do.
-static bool take_any_rows(Verifying *v, const LoopNode *n, const Amount **outer, const Amount **rows) {
-  Variable counter, *own = counter_of(v, loop_var(VAR_OUTER));
-  const Amount others = amount_of(v->loop->rows - 1, 0), other = reach_symbol(&v->x, 1, &others, NULL),
-               count = minus(&other, NULL, -1);
-  if (!own || !own->to || n->count < 1 || n->count > v->loop->rows)
-    return verify_fail(v, n, "it must be in a loop over the block's iterations, and compute no more than a step's");
-  const Amount beyond = minus(own->value, own->to, -n->count), most = minus(own->to, &count, 0);
-  if (!reach_is_never_positive(&v->x, &beyond)) return verify_fail(v, n, "it may go beyond the block's iterations");
-  counter = *own;
-  *rows = amount_keep(&v->x, &count);
-  if (!*rows || !count_on(v, &counter, 1, &most, NULL)) return false;
-  *outer = counter.value;
-  return true;
-}
-
 static bool verify_step(Verifying *v, const LoopNode *n) {
   const Loop *loop = v->loop;
-  const Amount *column = variable(v, loop_var(VAR_COLUMN))->value;
   const LoopNode *step = n->has_fewer_lanes ? v->t->tail_step : v->t->step;
   Var parameters[MOST_PARAMETERS];
   const Amount *arguments[MOST_PARAMETERS];
@@ -282,11 +265,8 @@ static bool verify_step(Verifying *v, const LoopNode *n) {
       return verify_fail(v, n, "an argument of the step is not set before it");
   const size_t nscoped = v->nscoped;
   const int depth = v->depth;
-  if (loop->rows > 1 && !n->has_fewer_lanes && !loop_tile(loop) && !loop_row_axes(v->k, loop)) {
-    if (!take_any_rows(v, n, &arguments[0], &arguments[1])) return false;
-    if (v->column_end == n->end && v->column == column && v->is_step_verified) return true;
-    v->column_end = n->end, v->column = column, v->is_step_verified = !v->never_runs;
-  }
+  if (loop->rows > 1 && (n->count < 1 || n->count > loop->rows))
+    return verify_fail(v, n, "it computes no row, or more than the step's arrays have elements");
   v->vars = v->of_step;
   v->depth = 0;
   v->function = n->has_fewer_lanes ? "tail step" : "step";
