@@ -45,18 +45,12 @@ void loop_text_var(LoopText *p, Var v) {
   text_add_string(p->out, info->suffix);
 }
 
-static int precedence_of(const Index *i) {
-  if (i->op == INDEX_NUMBER) return i->monomial ? PRECEDENCE_PRODUCT : PRECEDENCE_VALUE;
-  if (i->op == INDEX_CHOOSE) return PRECEDENCE_CHOICE;
-  return i->op < INDEX_ADD || i->op >= INDEX_SIGNED ? PRECEDENCE_VALUE : index_operators[i->op].precedence;
-}
-
 static void add_index(LoopText *p, const Index *i, int precedence) {
   if (!i) {
     loop_text_add(p, "nothing");
     return;
   }
-  const int own = precedence_of(i);
+  const int own = i->monomial ? PRECEDENCE_PRODUCT : index_operators[i->op].precedence;
   if (own < precedence) loop_text_add(p, "(");
   switch (i->op) {
   case INDEX_NUMBER: loop_text_number(p, i->number, i->monomial); break;

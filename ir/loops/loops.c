@@ -6,37 +6,8 @@
 #include <stddef.h>
 
 const VarInfo var_info[VAR_KINDS] = {
-    [VAR_NONE] = {"?", ""},
-    [VAR_AXIS] = {"", "", OWNER_AXIS},
-    [VAR_NEXT] = {"", "_next", OWNER_AXIS},
-    [VAR_AHEAD_AXIS] = {"ahead_", "", OWNER_AXIS},
-    [VAR_AHEAD_LANE] = {"ahead_i", ""},
-    [VAR_IS_AHEAD] = {"is_next", "", .is_int = true},
-    [VAR_OUTER] = {"o", ""},
-    [VAR_ROW] = {"r", "", .is_int = true},
-    [VAR_ROWS] = {"rows", "", .is_int = true},
-    [VAR_LANE] = {"i", ""},
-    [VAR_VECTOR] = {"u", "", .is_int = true},
-    [VAR_VECTOR_LANE] = {"j", ""},
-    [VAR_LANES] = {"n", "", .is_int = true},
-    [VAR_RUN] = {"b", ""},
-    [VAR_RUN_BEGIN] = {"i0", ""},
-    [VAR_RUN_END] = {"i1", ""},
-    [VAR_RUN_LENGTH] = {"run", ""},
-    [VAR_CHAIN] = {"chain", ""},
-    [VAR_AHEAD] = {"ahead", ""},
-    [VAR_DISTANCE] = {"ahead_", "", OWNER_ACCESS},
-    [VAR_WANTED] = {"wants_", "", OWNER_ACCESS, .is_int = true},
-    [VAR_STREAMED] = {"streams_", "", OWNER_ACCESS, .is_int = true},
-    [VAR_BLOCK] = {"block", ""},
-    [VAR_BEGIN] = {"begin", ""},
-    [VAR_END] = {"end", ""},
-    [VAR_START] = {"start", ""},
-    [VAR_CUT_BEGIN] = {"chunk", ""},
-    [VAR_COMBINED_BLOCK] = {"b", ""},
-    [VAR_COLUMN] = {"c", ""},
-    [VAR_COLUMN_END] = {"c_end", ""},
-    [VAR_ELEMENT] = {"i", ""},
+#define VARIABLE(kind, prefix, suffix, owner, is_int) {prefix, suffix, owner, is_int},
+#include "ir/loops/variables.def"
 };
 
 const BufferInfo buffer_info[BUFFER_KINDS] = {
@@ -59,11 +30,15 @@ const Index item_of_row = {.op = INDEX_VAR, .var = {VAR_ROW, 0}},
             item_of_both = {.op = INDEX_ADD, .args = {&vectors_before, &item_of_row}};
 
 const IndexOperator index_operators[] = {
-    [INDEX_ADD] = {" + ", PRECEDENCE_SUM},
-    [INDEX_SUBTRACT] = {" - ", PRECEDENCE_SUM},
-    [INDEX_MULTIPLY] = {" * ", PRECEDENCE_PRODUCT},
-    [INDEX_DIVIDE] = {" / ", PRECEDENCE_PRODUCT},
-    [INDEX_REMAINDER] = {" % ", PRECEDENCE_PRODUCT},
+    [INDEX_NUMBER] = {"", PRECEDENCE_VALUE},
+    [INDEX_VAR] = {"", PRECEDENCE_VALUE},
+    [INDEX_BLOCK_LENGTH] = {"", PRECEDENCE_VALUE, INDEX_SIZE},
+    [INDEX_NCUT_BLOCKS] = {"", PRECEDENCE_VALUE, INDEX_SIZE},
+    [INDEX_ADD] = {" + ", PRECEDENCE_SUM, INDEX_OF_ARGS},
+    [INDEX_SUBTRACT] = {" - ", PRECEDENCE_SUM, INDEX_OF_ARGS},
+    [INDEX_MULTIPLY] = {" * ", PRECEDENCE_PRODUCT, INDEX_OF_ARGS},
+    [INDEX_DIVIDE] = {" / ", PRECEDENCE_PRODUCT, INDEX_OF_ARGS},
+    [INDEX_REMAINDER] = {" % ", PRECEDENCE_PRODUCT, INDEX_OF_ARGS},
     [INDEX_LESS] = {" < ", PRECEDENCE_COMPARISON},
     [INDEX_AT_MOST] = {" <= ", PRECEDENCE_COMPARISON},
     [INDEX_AT_LEAST] = {" >= ", PRECEDENCE_COMPARISON},
@@ -71,6 +46,11 @@ const IndexOperator index_operators[] = {
     [INDEX_EXCEEDS] = {" > ", PRECEDENCE_COMPARISON},
     [INDEX_DIFFERS] = {" != ", PRECEDENCE_COMPARISON},
     [INDEX_BOTH] = {" && ", PRECEDENCE_BOTH},
+    [INDEX_CHOOSE] = {" : ", PRECEDENCE_CHOICE, INDEX_OF_ARGS},
+    [INDEX_SIGNED] = {"", PRECEDENCE_VALUE, INDEX_SIZE},
+    [INDEX_EXISTS] = {"", PRECEDENCE_VALUE},
+    [INDEX_IS_AT_LINE] = {"", PRECEDENCE_VALUE},
+    [INDEX_TO_LINE] = {"", PRECEDENCE_VALUE, INDEX_INT},
 };
 
 static const Index *make(TreeBuilder *b, Index index) {
@@ -113,25 +93,11 @@ bool index_equals(const Index *a, const Index *b) {
 }
 
 IndexType index_type(const Index *i) {
-  IndexType type = INDEX_EITHER;
-  switch (i->op) {
-  case INDEX_NUMBER: return i->monomial ? INDEX_SIZE : INDEX_EITHER;
-  case INDEX_TO_LINE: return INDEX_INT;
-  case INDEX_VAR: return var_info[i->var.kind].is_int ? INDEX_INT : INDEX_SIZE;
-  case INDEX_BLOCK_LENGTH:
-  case INDEX_NCUT_BLOCKS:
-  case INDEX_SIGNED: return INDEX_SIZE;
-  case INDEX_LESS:
-  case INDEX_AT_MOST:
-  case INDEX_AT_LEAST:
-  case INDEX_MORE:
-  case INDEX_EXCEEDS:
-  case INDEX_EXISTS:
-  case INDEX_IS_AT_LINE:
-  case INDEX_DIFFERS:
-  case INDEX_BOTH: return INDEX_EITHER;
-  default: break;
-  }
+  IndexType type = index_operators[i->op].type;
+  if (i->op == INDEX_NUMBER) return i->monomial ? INDEX_SIZE : INDEX_EITHER;
+  if (i->op == INDEX_VAR) return var_info[i->var.kind].is_int ? INDEX_INT : INDEX_SIZE;
+  if (type != INDEX_OF_ARGS) return type;
+  type = INDEX_EITHER;
   for (int a = i->op == INDEX_CHOOSE; a < 3 && i->args[a]; a++)
     if (index_type(i->args[a]) > type) type = index_type(i->args[a]);
   return type;

@@ -289,7 +289,7 @@ static bool (*const verifiers[])(Verifying *v, const LoopNode *n) = {
 };
 
 static bool is_known_address(const Kernel *k, const Address *at) {
-  if (at->buffer > BUFFER_HELD) return false;
+  if (at->buffer >= BUFFER_KINDS) return false;
   if (!at->buffer) return !at->of && !at->item && !at->index;
   return at->of < (buffer_info[at->buffer].is_of_expr ? k->nexprs : k->naccesses ? k->naccesses : 1);
 }
@@ -298,7 +298,7 @@ static bool is_known_address(const Kernel *k, const Address *at) {
 static bool is_known(const Verifying *v, const LoopNode *n) {
   const Kernel *k = v->k;
   return n->kind <= NODE_FENCE && n->expr < k->nexprs && is_known_address(k, &n->to) && is_known_address(k, &n->from) &&
-         n->var.kind <= VAR_ELEMENT && n->var.of < (uint32_t)vars_count(k, n->var.kind);
+         n->var.kind < VAR_KINDS && n->var.of < (uint32_t)vars_count(k, n->var.kind);
 }
 
 static bool verify_nodes(Verifying *v, const LoopNode *n) {

@@ -52,7 +52,7 @@ Variable *variable(const Verifying *v, Var var) {
 }
 
 static bool is_var(const Verifying *v, Var var) {
-  return var.kind > VAR_NONE && var.kind <= VAR_ELEMENT && var.of < vars_count(v->k, var.kind);
+  return var.kind > VAR_NONE && var.kind < VAR_KINDS && var.of < vars_count(v->k, var.kind);
 }
 
 bool var_set(Verifying *v, const LoopNode *n, Var var, const Amount *value) {

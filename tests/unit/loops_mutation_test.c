@@ -240,7 +240,7 @@ static bool is_reached(LoopNode *n) {
   Text why;
   text_init(&why, &system_allocator);
   *n = (LoopNode){// a loop that fails
-                  .kind = NODE_FOR, .next = before.next, .var = {VAR_ELEMENT, 0},
+                  .kind = NODE_FOR, .next = before.next, .var = {VAR_LANE, 0},
                   .value = &zero,   .end = &one,         .step = &zero};
   is_any = !is_proved(&nsteps, &why);
   *n = before;

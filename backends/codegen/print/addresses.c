@@ -96,7 +96,7 @@ static void add_index_within(TreePrinter *l, const Index *i, int precedence) {
   case INDEX_TO_LINE: add_line_test(l, i); return;
   default: break;
   }
-  const int own = i->op == INDEX_CHOOSE ? PRECEDENCE_CHOICE : index_operators[i->op].precedence;
+  const int own = index_operators[i->op].precedence;
   if (own < precedence) tree_printf(l, "(");
   if (i->op == INDEX_CHOOSE) {
     add_index_within(l, i->args[0], PRECEDENCE_COMPARISON);
