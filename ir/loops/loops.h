@@ -307,18 +307,8 @@ const Index *index_unfolded(TreeBuilder *b, IndexOp op, const Index *x, const In
 const Index *index_of_address(TreeBuilder *b, IndexOp op, Address at);
 bool index_is_var(const Index *i, Var var);
 const Index *index_loop(TreeBuilder *b, IndexOp op, uint32_t loop);
+const Index *index_signed(TreeBuilder *b, const Index *x);
 const Index *index_choose(TreeBuilder *b, const Index *test, const Index *x, const Index *y);
-// The distance in memory from flattened index b to a, along one axis: ((a / below % extent) - (b / below % extent)) *
-// stride. below: the product of the extents of the axes inside of this axis.
-const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, const Index *below, const Index *extent,
-                            const Index *stride);
-// What loop_sum_order computes of literal extents, for an open innermost extent (Segments.is_open). VAR_CHAIN: the
-// additions to the accumulator in an iteration of the middle axes, of `width` elements of the vector axis.
-// VAR_RUN_LENGTH: the iterations in a segment, if VAR_CHAIN is at most LONGEST_SEGMENT.
-const Index *index_chain(TreeBuilder *b, const Index *width);
-const Index *index_run_length(TreeBuilder *b);
-// chain_iterations of an open extent; at least 1.
-const Index *index_chain_iterations(TreeBuilder *b, const Index *extent, int64_t inside);
 IndexType index_type(const Index *i);
 bool index_is(const Index *i, int64_t number);
 bool index_equals(const Index *a, const Index *b);

@@ -1,6 +1,7 @@
 // Nests of loops, in the words of nest_print, and runs of sums with open extents.
 #include "ir/kernel/nest.h"
 #include "ir/loops/execute.h"
+#include "passes/schedule/build/nest_builder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
