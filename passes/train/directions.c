@@ -73,18 +73,30 @@ static bool differentiate_again(Direction *s, Value *const *wrt, size_t nwrt) {
   return ok;
 }
 
-// Whether the bias has all axes of the product, so that the graph has no step between both, which could be rounded.
+// Whether the sum has no step between product and bias, which could be rounded.
 static bool is_whole_bias(Match *m) {
-  const Value *product = m->nodes[1]->outputs[0];
-  return shape_equals(&m->values[2]->shape, &product->shape) && m->values[2]->type == product->type &&
-         type_nbytes(product->type) > 2;
+  const Value *product = m->nodes[1]->outputs[0], *bias = m->values[2];
+  return shape_equals(&bias->shape, &product->shape) && bias->type == product->type && type_nbytes(bias->type) > 2;
 }
 
-// Tangents of products are sums of products.
-static const Rule sum_of_products = {.name = "sum-of-products",
-                                     .pattern = NODE(Add, ONLY(1, MatMul, X, Y), Z),
-                                     .replacement = NAMED(1, MatMul, X, Y, Z),
-                                     .condition = is_whole_bias};
+// Whether the rows of a batch have been joined for a product with one matrix.
+static bool joins_rows(Match *m) {
+  const Shape *batch = &m->values[0]->shape, *rows = &m->nodes[2]->outputs[0]->shape;
+  return batch->rank > 1 && rows->rank == 2 && m->values[1]->shape.rank == 2 &&
+         !node_bool(m->nodes[1], "transpose_a") && extent_equals(batch->extent[batch->rank - 1], rows->extent[1]);
+}
+
+// Tangents of products are sums of products; those of gradients by weights have their rows joined.
+static const Rule product_rules[] = {
+    {.name = "sum-of-products",
+     .pattern = NODE(Add, ONLY(1, MatMul, X, Y), Z),
+     .replacement = NAMED(1, MatMul, X, Y, Z),
+     .condition = is_whole_bias},
+    {.name = "separate-rows",
+     .pattern = NODE(StaticReshape, ONLY(1, MatMul, NAMED(2, StaticReshape, X), Y)),
+     .replacement = NAMED(1, MatMul, X, Y),
+     .condition = joins_rows},
+};
 
 // Removes what is not needed, and computes nothing twice, as two gradients may compute the same.
 static bool tidy(const Direction *s, Graph *g) {
@@ -94,7 +106,8 @@ static bool tidy(const Direction *s, Graph *g) {
   if (!context.failed) pass_simplify(g, &context);
   if (!context.failed) pass_movement(g, &context);
   if (!context.failed) pass_common_subexpressions(g, &context);
-  if (!context.failed) rewrite_graph(g, &context, &(Rules){&sum_of_products, 1});
+  if (!context.failed)
+    rewrite_graph(g, &context, &(Rules){product_rules, sizeof product_rules / sizeof *product_rules});
   for (size_t i = 0; i < g->ninputs; i++) {
     g->inputs[i]->is_input = g->inputs[i]->uses || g->inputs[i]->is_output;
     if (g->inputs[i]->is_input) g->inputs[nleft++] = g->inputs[i];
