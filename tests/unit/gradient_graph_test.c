@@ -57,7 +57,7 @@ static size_t count_in(ng_context *ctx, ng_graph *g, const char *format, const c
 }
 
 static size_t count_nodes(ng_context *ctx, ng_graph *g, ng_derivative form, const char *of) {
-  const ng_gradient_options options = {.of = &of, .nof = of != NULL, .derivative = form};
+  const ng_gradient_options options = {.of = of ? &of : NULL, .nof = of != NULL, .derivative = form};
   ng_graph *made = ng_graph_gradient(g, &options);
   if (!made) fail_msg("%s", ng_messages_text(ctx, 0));
   const size_t count = count_in(ctx, made, "yaml", "  - op: ");
