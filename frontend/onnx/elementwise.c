@@ -29,6 +29,7 @@ static Value *convert(Onnx *x, Value *v, Type type) {
   if (onnx_has_extents(x, v) && type_is_float(type) && type != TYPE_F64) return onnx_float_of_extent(x, v, type);
   if (v && TYPE_BIT(v->type) & (TYPES_F8 | TYPES_4_BITS) && v->type != type) v = onnx_unpack(x, v);
   if (v && is_integer && type_is_float(v->type)) v = build_truncate(b, v);
+  if (type_is_float(type)) v = onnx_before_cast(x, v);
   if (v && type_is_packed(type) && v->type != type) v = last_4_bits(x, v, type == TYPE_S4);
   return onnx_pack(x, v, type, onnx_int(x, "saturate", 1) != 0);
 }
