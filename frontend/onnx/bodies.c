@@ -9,8 +9,8 @@ typedef struct BodyRow {
   const char *inputs, *attributes, *outputs, *text;
 } BodyRow;
 
-// Attributes with their kinds (f, i, s, l, g) and defaults; one without a default is absent, and so is a graph. Outputs are names that the
-// text assigns.
+// Attributes with their kinds (f, i, s, l, g) and defaults; one without a default is absent, and so is a graph. Outputs
+// are names that the text assigns.
 static const BodyRow rows[] = {
 #define BODY(name, since, ...) {#name, since, __VA_ARGS__},
 #include "frontend/onnx/bodies.def"

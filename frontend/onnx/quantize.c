@@ -149,27 +149,6 @@ bool onnx_dequantize(Onnx *x) {
   return scale && onnx_out(x, 0, as_weight(x, v, dequantize(x, v, scale, onnx_in(x, 2), onnx_int(x, "axis", 1), type)));
 }
 
-static Value *reduce_all(Onnx *x, OperatorId id, Value *v) {
-  int64_t axes[MAX_RANK];
-  if (!v || v->shape.rank == 0) return v;
-  for (int i = 0; i < v->shape.rank; i++) axes[i] = i;
-  return build_reduce(&x->build, id, v, axes, (size_t)v->shape.rank, false);
-}
-
-// Quantises to 8 bits, with the scale and zero point that cover the input's range and 0.
-bool onnx_dynamic_quantize(Onnx *x) {
-  Builder *b = &x->build;
-  Value *v = onnx_in(x, 0);
-  if (!v) return false;
-  Value *zero = build_like(b, v, 0), *steps = build_like(b, v, 255);
-  Value *least = build_binary(b, OP_Minimum, reduce_all(x, OP_ReduceMin, v), zero),
-        *most = build_binary(b, OP_Maximum, reduce_all(x, OP_ReduceMax, v), zero);
-  Value *scale = build_binary(b, OP_Divide, build_binary(b, OP_Subtract, most, least), steps);
-  Value *point = build_cast(
-      b, build_unary(b, OP_Round, build_binary(b, OP_Divide, build_unary(b, OP_Neg, least), scale)), TYPE_U8);
-  return onnx_out(x, 0, quantize(x, v, scale, point, 0, TYPE_U8)) && onnx_out(x, 1, scale) && onnx_out(x, 2, point);
-}
-
 // The axis of rows, along which the zero point of a product's first operand may vary.
 static int64_t row_axis(const Value *v) {
   return v && v->shape.rank > 1 ? v->shape.rank - 2 : 0;
