@@ -75,9 +75,12 @@ static double count_steps(const Proof *f, size_t kernel) {
   const Schedule *s = f->p->schedules[kernel];
   const Kernel *k = s->kernel;
   double count = 0;
-  for (ExprId id = 1; id < k->nexprs; id++)
-    if (expr_is_reduction(&k->exprs[id]))
-      count += npoints(f, k, k->exprs[id].axes | k->exprs[id].reduced) * (double)k->nexprs;
+  for (ExprId id = 1; id < k->nexprs; id++) {
+    const Expr *e = &k->exprs[id];
+    const bool is_count = e->op == EXPR_COUNT || e->op == EXPR_RECIPROCAL;
+    if (is_count && size_of(f, (int64_t)e->number, e->monomial) >= (double)GREATEST_NELEMS) return INFINITY; // no call
+    if (expr_is_reduction(e)) count += npoints(f, k, e->axes | e->reduced) * (double)k->nexprs;
+  }
   for (size_t i = 0; i < k->nstores; i++) {
     const Access *a = &k->accesses[k->stores[i].access];
     count += npoints(f, k, access_axes(k, a)) * (double)k->nexprs;
