@@ -387,7 +387,7 @@ static void trees_of_spoilt_loops_are_found(void **state) {
   store->sweep = 0;
   must_be_wrong(loop_tree(schedule, 0, NULL, &tree.arena), "must be computed before it");
   store->sweep = loop->nsweeps - 1;
-  k->axes[k->naxes] = (Axis){"again", 2, 0};
+  k->axes[k->naxes] = (Axis){.name = "again", .extent = 2};
   loop->axes[2] = loop->axes[1];
   loop->axes[1] = k->naxes;
   loop->nouter = 2;
