@@ -472,7 +472,8 @@ static void steps_that_never_run_vouch_for_none(void **state) {
   end(&tree);
 }
 
-// Right trees whose addresses are sums of many indices, or whose loops go over nothing from the first number on.
+// Right trees: addresses that are sums of many indices, loops over nothing from the first number on, numbers that no
+// call has.
 static void addresses_of_many_axes_are_accepted(void **state) {
   (void)state;
   static const struct {
@@ -491,6 +492,12 @@ static void addresses_of_many_axes_are_accepted(void **state) {
       {HEAD "dims: {A: 6, C: 18, D: 2, E: 64}\n" // D may be less than a vector, or more
             "inputs: [{name: x, type: f32, shape: [33, E, 15, D, 48, C, A], order: [4, 1, 5, 2, 0, 6, 3]}]\n"
             "nodes: [{op: ArgMax, inputs: [x], outputs: [y], attributes: {axis: 6}}]\noutputs: [y]\n",
+       true},
+      {HEAD "dims: {A: 7, C: 100, D: 2}\n" // of which none may be 32771: the elements are more than numbers can count
+            "inputs: [{name: x, type: f32, shape: [8]}]\n"
+            "constants: [{name: ones, type: f32, shape: [A, C, D, D, D, 7], value: 1.0}]\nnodes:\n"
+            "- {op: ReduceSum, inputs: [ones], outputs: [n], attributes: {axes: [0, 1, 2, 3, 4, 5]}}\n"
+            "- {op: Divide, inputs: [x, n], outputs: [y]}\noutputs: [y]\n",
        true},
       {HEAD "dims: {A: 100, B: 24, C: 9, G: 2}\n" // blocks of 64 of the 105 elements of a sum, which begin anywhere
             "inputs: [{name: x, type: f32, shape: [A, G, 15, B, C, 7], order: [0, 5, 4, 2, 3, 1]}]\n"
