@@ -493,6 +493,11 @@ static void addresses_of_many_axes_are_accepted(void **state) {
             "inputs: [{name: x, type: f32, shape: [33, E, 15, D, 48, C, A], order: [4, 1, 5, 2, 0, 6, 3]}]\n"
             "nodes: [{op: ArgMax, inputs: [x], outputs: [y], attributes: {axis: 6}}]\noutputs: [y]\n",
        true},
+      {HEAD "dims: {T: 3}\ninputs: [{name: x, type: f32, shape: [20, 3]}]\nnodes:\n" // T is at most 20
+            "- {op: Slice, inputs: [x], outputs: [y], attributes: {starts: [T - 1], ends: [T], axes: [0]}}\n"
+            "- {op: Pad, inputs: [x], outputs: [z], attributes: {pads_begin: [T, 0], pads_end: [20 - T, 0]}}\n"
+            "outputs: [y, z]\n",
+       true},
       {HEAD "dims: {A: 7, C: 100, D: 2}\n" // of which none may be 32771: the elements are more than numbers can count
             "inputs: [{name: x, type: f32, shape: [8]}]\n"
             "constants: [{name: ones, type: f32, shape: [A, C, D, D, D, 7], value: 1.0}]\nnodes:\n"
