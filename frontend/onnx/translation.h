@@ -200,7 +200,7 @@ Value *onnx_flat_from(Onnx *x, Value *v, int *axis);
 Value *onnx_convolve(Onnx *x, Value *v, Value *weights, Value *bias); // with the node's attributes
 
 // Casts to and from 8-bit floats and 4-bit integers (quantize.c); others are build_cast's.
-Value *onnx_unpack(Onnx *x, Value *v);                          // of such a type: to f32
+Value *onnx_unpack(Onnx *x, Value *v); // of such a type: to f32
 // What a quantisation, or a sum of products of integers, cast to the integers v, saturated as by the cast, so that a
 // gradient reaches it; else v. NaN is 0.
 Value *onnx_before_cast(Onnx *x, Value *v);

@@ -45,18 +45,12 @@ void loop_text_var(LoopText *p, Var v) {
   text_add_string(p->out, info->suffix);
 }
 
-static int precedence_of(const Index *i) {
-  if (i->op == INDEX_NUMBER) return i->monomial ? PRECEDENCE_PRODUCT : PRECEDENCE_VALUE;
-  if (i->op == INDEX_CHOOSE) return PRECEDENCE_CHOICE;
-  return i->op < INDEX_ADD || i->op >= INDEX_SIGNED ? PRECEDENCE_VALUE : index_operators[i->op].precedence;
-}
-
 static void add_index(LoopText *p, const Index *i, int precedence) {
   if (!i) {
     loop_text_add(p, "nothing");
     return;
   }
-  const int own = precedence_of(i);
+  const int own = i->monomial ? PRECEDENCE_PRODUCT : index_operators[i->op].precedence;
   if (own < precedence) loop_text_add(p, "(");
   switch (i->op) {
   case INDEX_NUMBER: loop_text_number(p, i->number, i->monomial); break;
@@ -110,12 +104,19 @@ void loop_text_memory(LoopText *p, AccessId id) {
   loop_text_name(p, memory_name(p->t->schedule, id));
 }
 
+static void add_item(LoopText *p, const Index *index) {
+  loop_text_add(p, "[");
+  if (index) add_index(p, index, 0);
+  else loop_text_add(p, "0");
+  loop_text_add(p, "]");
+}
+
 void loop_text_buffer(LoopText *p, const Address *at) {
   const BufferInfo *info = &buffer_info[at->buffer];
   text_add_string(p->out, info->prefix);
   if (at->buffer == BUFFER_TENSOR) loop_text_memory(p, at->of);
   else loop_text_name(p, info->is_of_expr ? p->expr_name[at->of] : p->access_name[at->of]);
-  text_add_string(p->out, item_indices[at->item]);
+  if (at->item) add_item(p, at->item);
 }
 
 void loop_text_address(LoopText *p, const Address *at) {
@@ -127,10 +128,7 @@ void loop_text_address(LoopText *p, const Address *at) {
 
 void loop_text_element(LoopText *p, const Address *at) {
   loop_text_buffer(p, at);
-  loop_text_add(p, "[");
-  if (at->index) add_index(p, at->index, 0);
-  else loop_text_add(p, "0");
-  loop_text_add(p, "]");
+  add_item(p, at->index);
 }
 
 // Names

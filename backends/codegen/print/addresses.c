@@ -96,7 +96,7 @@ static void add_index_within(TreePrinter *l, const Index *i, int precedence) {
   case INDEX_TO_LINE: add_line_test(l, i); return;
   default: break;
   }
-  const int own = i->op == INDEX_CHOOSE ? PRECEDENCE_CHOICE : index_operators[i->op].precedence;
+  const int own = index_operators[i->op].precedence;
   if (own < precedence) tree_printf(l, "(");
   if (i->op == INDEX_CHOOSE) {
     add_index_within(l, i->args[0], PRECEDENCE_COMPARISON);
@@ -163,7 +163,11 @@ void add_buffer(TreePrinter *l, const Address *at) {
   }
   add_text(l, info->prefix);
   add_text(l, info->is_of_expr ? l->name[at->of] : l->access_name[at->of]);
-  add_text(l, item_indices[at->item]);
+  if (at->item) {
+    tree_printf(l, "[");
+    add_index(l, at->item);
+    tree_printf(l, "]");
+  }
   if (l->elements && info->space == SPACE_REGISTERS) add_lane(l, at);
 }
 
