@@ -7,7 +7,7 @@
 enum {
   PART = 16,          // elements that are added by pairs
   BLOCK = 32,         // the same, before blocks are merged
-  FEW = 128,          // elements that are ordered by pairs
+  FEW = 64,           // elements that are ordered by pairs
   MOST_ORDERED = 1024 // the same, if nearly all of them are wanted
 };
 
@@ -115,18 +115,26 @@ static Value *is_at_least(Onnx *x, Value *a, Value *b) {
   return build_binary(&x->build, OP_LogicalOr, is_greater, build_binary(&x->build, OP_NotEqual, a, a));
 }
 
-// The rank of an element is the number of elements before it: better ones, and equal ones with a smaller index. So an
-// element with a smaller index is before it unless it is better, and one with a larger index if that is better.
+// The rank of an element is the number of elements before it: better ones, and equal ones with a smaller index. NaN is
+// an infinity whose index is beyond those of the infinities.
 static Value *ranks(Onnx *x, Value *v, bool is_largest) {
   Builder *b = &x->build;
   if (!v) return NULL;
   const Extent n = extent(v, 1);
-  Value *is_earlier = band(x, OP_Less, n, 0);
+  Value *index = build_cast(b, onnx_iota(x, n, EXTENT(1), 1), TYPE_F32);
+  if (type_is_float(v->type)) {
+    Value *is_number = build_binary(b, OP_Equal, v, v), *beyond = build_plus(b, index, is_largest ? -0x1p20 : 0x1p20);
+    v = build_choose(b, is_number, v, build_like(b, v, (double)INFINITY));
+    index = build_choose(b, is_number, index, beyond);
+  } else {
+    const Extent all[] = {EXTENT(1), n, EXTENT(1)};
+    index = index ? onnx_reshape_to(x, index, 3, all) : NULL;
+  }
   Value *own = beside(x, v, false), *other = beside(x, v, true);
-  Value *greater = is_largest ? other : own, *lesser = is_largest ? own : other;
-  Value *if_earlier = build_binary(b, OP_LogicalAnd, is_at_least(x, greater, lesser), is_earlier),
-        *if_later = build_binary(b, OP_LogicalOr, is_at_least(x, lesser, greater), is_earlier);
-  Value *is_before = build_binary(b, OP_LogicalOr, if_earlier, build_unary(b, OP_LogicalNot, if_later));
+  Value *is_better = build_binary(b, OP_Greater, is_largest ? other : own, is_largest ? own : other);
+  Value *is_earlier = build_binary(b, OP_Less, beside(x, index, true), beside(x, index, false));
+  Value *is_before = build_binary(b, OP_LogicalOr, is_better,
+                                  build_binary(b, OP_LogicalAnd, build_binary(b, OP_Equal, own, other), is_earlier));
   return sum_over(x, build_cast(b, is_before, TYPE_F32), 2);
 }
 
@@ -285,9 +293,11 @@ static Value *best(Onnx *x, Value *v, int64_t k, bool is_largest) {
   Builder *b = &x->build;
   if (!v) return NULL;
   const int64_t n = extent(v, 1).value;
+  const Shape nothing = {.rank = 3, .extent = {extent(v, 0), EXTENT(0), extent(v, 2)}};
+  if (k < 1) return build_number(b, TYPE_S64, &nothing, 0);
   // The maxima of parts of s64 would be computed in f64, and many parts are sorted themselves.
   const bool are_parts = n > 2 * k && k <= MOST_ORDERED / 2 && v->type != TYPE_S64;
-  if (n <= FEW || k < 1 || (!are_parts && n <= MOST_ORDERED)) return inverse(x, ranks(x, v, is_largest), k);
+  if (n <= FEW || (!are_parts && n <= MOST_ORDERED)) return inverse(x, ranks(x, v, is_largest), k);
   if (!are_parts) return sorted(x, v, k, is_largest);
   const int64_t root = (int64_t)sqrt((double)n / (double)k), length = root > 2 ? root : 2,
                 count = (n + length - 1) / length;
