@@ -68,7 +68,7 @@ static void execute_pointer(Executing *x, const LoopNode *n) {
   const bool is_partial = n->to.buffer == BUFFER_PARTIALS;
   const Pointer p = address_of(x, &n->from);
   if (is_partial && !p.buffer && !n->test) execute_fail(x, "it has no memory");
-  if (n->to.item == ITEM_ONLY && !make_items(x, &n->to, 1)) return;
+  if (!n->to.item && !make_items(x, &n->to, 1)) return;
   point_to(x, &n->to, is_on(x, n) ? p : (Pointer){NULL, 0});
 }
 

@@ -61,7 +61,7 @@ void tree_add_index(TreePrinter *l, const Index *i, int precedence) {
   else if (i->op == INDEX_NUMBER) l->language->add_number(l, i->number, i->monomial, precedence);
   else if (i->op == INDEX_VAR) tree_add_var(l, i->var);
   else if (!l->language->add_index(l, i, precedence)) {
-    const int own = i->op == INDEX_CHOOSE ? PRECEDENCE_CHOICE : index_operators[i->op].precedence;
+    const int own = index_operators[i->op].precedence;
     if (own < precedence) tree_add_text(l, "(");
     add_operation(l, i, own);
     if (own < precedence) tree_add_text(l, ")");
@@ -69,6 +69,13 @@ void tree_add_index(TreePrinter *l, const Index *i, int precedence) {
 }
 
 // Addresses
+
+static void add_item(TreePrinter *l, const Index *index) {
+  tree_add_text(l, "[");
+  if (index) tree_add_index(l, index, 0);
+  else tree_add_text(l, "0");
+  tree_add_text(l, "]");
+}
 
 void tree_add_buffer(TreePrinter *l, const Address *at) {
   const BufferInfo *info = &buffer_info[at->buffer];
@@ -78,7 +85,7 @@ void tree_add_buffer(TreePrinter *l, const Address *at) {
   }
   tree_add_text(l, info->prefix);
   tree_add_text(l, info->is_of_expr ? l->expr_name[at->of] : l->access_name[at->of]);
-  tree_add_text(l, item_indices[at->item]);
+  if (at->item) add_item(l, at->item);
   if (l->language->add_lane && info->space == SPACE_REGISTERS) l->language->add_lane(l, at);
 }
 
@@ -142,10 +149,7 @@ static void add_count(TreePrinter *l, const LoopNode *n) {
 static void add_element(TreePrinter *l, const LoopNode *n) {
   const Address *at = node_memory(n);
   tree_add_buffer(l, at);
-  tree_add_text(l, "[");
-  if (at->index) tree_add_index(l, at->index, 0);
-  else tree_add_text(l, "0");
-  tree_add_text(l, "]");
+  add_item(l, at->index);
 }
 
 static void add_expr(TreePrinter *l, const LoopNode *n) {

@@ -19,6 +19,10 @@ bool node_has_own_axes(const Node *node);
 bool node_has_sums(const Node *node);
 bool node_is_pointwise(const Node *node);
 
+// The reduction that alone reads the node's result, through elementwise operators if any, where all of them read only
+// smaller tensors, so that no tensor should hold the operand: sums of outer products, say. NULL: there is none.
+const Node *node_expands_into(const Node *node);
+
 // Whether the node may be computed over a wider domain: its operands and results broadcast by numpy's rules.
 bool node_is_broadcastable(const Node *node);
 

@@ -8,5 +8,6 @@ static void (*const lowerings[OP_COUNT])(Lowering *, const Node *) = {
 };
 
 void lower_node(Lowering *l, const Node *node) {
+  l->node = node;
   lowerings[node->op->id](l, node);
 }

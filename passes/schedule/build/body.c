@@ -7,8 +7,10 @@
 //   partial sums, back to memory
 #include "passes/schedule/build/nest_builder.h"
 
-static Item item_of(const NestBuilder *r, ExprId sum) {
-  return has_rows(r) ? ITEM_OF_ROW : tree_element_sums(r->t, sum) ? ITEM_OF_ELEMENT : ITEM_ONLY;
+// The accumulator that the sum is added to: the row's, or with rows in lanes that of the element.
+static const Index *item_of(NestBuilder *r, ExprId sum) {
+  if (has_rows(r)) return &item_of_row;
+  return tree_element_sums(r->t, sum) ? index_of(&r->b, INDEX_REMAINDER, lane_index(r), number(r, LANES)) : NULL;
 }
 
 static void update_vector(NestBuilder *r, const Root *root) {

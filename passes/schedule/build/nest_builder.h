@@ -140,6 +140,16 @@ void end_sums(NestBuilder *r, int depth);
 void begin_segments(NestBuilder *r); // of all sums of vectors
 void end_segments(NestBuilder *r);   // adds the sums of the segments to totals
 
+// segment_lengths.c
+
+// What loop_sum_order computes of literal extents, for an open innermost extent (Segments.is_open). VAR_CHAIN: the
+// additions to the accumulator in an iteration of the middle axes, of `width` elements of the vector axis.
+// VAR_RUN_LENGTH: the iterations in a segment, if VAR_CHAIN is at most LONGEST_SEGMENT.
+const Index *index_chain(TreeBuilder *b, const Index *width);
+const Index *index_run_length(TreeBuilder *b);
+// chain_iterations of an open extent; at least 1.
+const Index *index_chain_iterations(TreeBuilder *b, const Index *extent, int64_t inside);
+
 // body.c, build_nest.c
 
 void build_body(NestBuilder *r, int depth);
