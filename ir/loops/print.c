@@ -248,7 +248,7 @@ static const Line lines[] = {
     {NODE_FENCE, WHEN_ALWAYS, "fence"},
     {0}};
 
-static const Language readable = {
+const Language readable_language = {
     .lines = lines,
     .words = words,
     .print_bodies = print_bodies,
@@ -338,7 +338,7 @@ static void print_function(TreePrinter *l, const char *name, const LoopNode *nod
 }
 
 static bool begin_printing(TreePrinter *l, const LoopTree *t, Arena *scratch, Text *out) {
-  *l = (TreePrinter){.language = &readable, .out = out, .t = t, .k = t->k};
+  *l = (TreePrinter){.language = &readable_language, .out = out, .t = t, .k = t->k};
   arena_init(scratch, out->allocator);
   if (!name_all(l, scratch)) out->out_of_memory = true;
   return !out->out_of_memory;

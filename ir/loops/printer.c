@@ -248,10 +248,15 @@ static const Word *find_word(const Word *list, const char *name, size_t nbytes) 
   return word;
 }
 
-static void add_word(TreePrinter *l, const LoopNode *n, const char *name, size_t nbytes) {
-  const Word *word = find_word(l->language->words, name, nbytes);
+const Word *language_word(const Language *language, const char *name, size_t nbytes) {
+  const Word *word = find_word(language->words, name, nbytes);
   if (!word->name) word = find_word(common_words, name, nbytes);
-  if (!word->name) abort(); // a line has an unknown word
+  return word->name ? word : NULL;
+}
+
+static void add_word(TreePrinter *l, const LoopNode *n, const char *name, size_t nbytes) {
+  const Word *word = language_word(l->language, name, nbytes);
+  if (!word) abort(); // a line has an unknown word
   if (word->add) word->add(l, n);
   else if (word->add_of) word->add_of(l, n, word->of);
   else {

@@ -1,7 +1,7 @@
 // One walk over loop trees for every language that prints them: the readable form (print.c) and C
-// (backends/codegen/print/tree.c). A language is two tables: lines, by the kind of a node and a condition, and the words
-// in them. A word stands in braces for what a node says, as in "{to} += {from}". printer.c has the words that mean the
-// same in all languages; a language has further ones, or other text for a common one.
+// (backends/codegen/print/tree.c). A language is two tables: lines, by the kind of a node and a condition, and the
+// words in them. A word stands in braces for what a node says, as in "{to} += {from}". printer.c has the words that
+// mean the same in all languages; a language has further ones, or other text for a common one.
 //
 // A printer for another language, such as OpenCL, is two more tables and the functions of `Language`; what it shares
 // with C moves here. It decides what trees do not say, such as address spaces and how tasks are launched.
@@ -89,6 +89,10 @@ struct TreePrinter {
   uint64_t mentions;                     // by VarKind, a bit: printed since it was declared
 };
 
+extern const Language readable_language;
+
+// The word of that name, the language's own before a common one. NULL: it has none.
+const Word *language_word(const Language *language, const char *name, size_t nbytes);
 void tree_print_node(TreePrinter *l, const LoopNode *n);                           // with its bodies
 const char *tree_line(const TreePrinter *l, const LoopNode *n, const Line *lines); // NULL: the table has none
 

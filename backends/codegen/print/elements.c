@@ -72,7 +72,7 @@ void add_element_sum(TreePrinter *l, const LoopNode *n) {
   }
 }
 
-static const Line lines[] = {
+const Line element_lines[] = {
     {NODE_BUFFER, WHEN_TO_HELD, "{register} = {held_element};"},
     {NODE_BUFFER, WHEN_TO_SUMS, "{scalar_sum} {to}[{count}];\nfor (int u = 0; u < {count}; u++) {to}[u] = {identity};"},
     {NODE_BUFFER, WHEN_TO_SUM, "{register} = {identity};"},
@@ -87,7 +87,7 @@ static const Line lines[] = {
     {0}};
 
 bool print_of_elements(TreePrinter *l, const LoopNode *n) {
-  const char *line = n->is_vector || node_ends_run(n) ? tree_line(l, n, lines) : NULL;
+  const char *line = n->is_vector || node_ends_run(n) ? tree_line(l, n, element_lines) : NULL;
   int *element = &l->own->element;
   for (*element = 0; line && *element < l->t->loop->by_element; (*element)++) {
     tree_begin_line(l);

@@ -261,6 +261,7 @@ static const Word words[] = {
     {"each", .add = add_each},         // declares a value of each element
     {"element", .add = add_element},
     {"element_sum", .add = add_element_sum}, // an assignment
+    {"else_outside", WHEN_ALWAYS, " : {prefix}_set({outside})"},
     {"f", WHEN_KERNEL_F64, NULL, "f"},
     {"file", .add_of = add_name, .of = offsetof(LanguageState, identifier)},
     {"first", .add_of = add_argument, .of = 0}, // the first factor of a product
@@ -291,11 +292,13 @@ static const Word words[] = {
     {"next", .add = add_next}, // of a loop
     {"nitems", WHEN_VECTOR, "{count} * {LANES}", "{count}"},
     {"nlanes", .add_of = add_variable, .of = VAR_LANES},
+    {"nloaded", WHEN_FEWER_LANES, "{nlanes}", "{LANES}"},
     {"nrows", .add = add_nrows},
     {"offset", .add = add_offset_of_rows}, // of the vectors of rows, in each row
     {"operand", .add = add_value},         // {expr}: a vector, or a scalar
     {"operand_of_sum", WHEN_F64, "(double){operand}", "{operand}"},
-    {"outside", .add = add_outside}, // what a load outside of the tensor yields
+    {"outside", .add = add_outside},     // what a load outside of the tensor yields
+    {"part_load", .add = add_part_load}, // of the lanes within the bound
     {"partials", WHEN_VECTOR, "d_{combine}({to}, {partials_vector})", "f64_{combine}({to}, (double){element})"},
     {"partials_vector", .add = add_partials_vector},
     {"prefix", .add_of = add_name,
@@ -306,6 +309,7 @@ static const Word words[] = {
     {"result", WHEN_OF_ROWS, "{scalar} {expr}[{nrows}];\n{rows}{expr}[r]", "const {scalar} {expr}"},
     {"rows", WHEN_OF_ROWS, "UNROLL for (int r = 0; r < rows; r++) "},
     {"scalar", .add_of = add_name, .of = offsetof(LanguageState, scalar)},
+    {"scalar_load", .add = add_scalar_load},
     {"scalar_sum", WHEN_F64, "double", "float"},
     {"scatter", .add = add_scatter},
     {"second", .add_of = add_argument, .of = 1},
@@ -318,8 +322,12 @@ static const Word words[] = {
     {"sum", WHEN_VECTOR, "{vector_sum}", "f64_{combine}({total}, (double){operand})"}, // with the value of {expr}
     {"sum_type", WHEN_VECTOR, "{v_type}", "double"},
     {"third", .add_of = add_argument, .of = 2},
-    {"to_kernel", WHEN_KERNEL_F64, NULL, "(float)"},                    // from f64
+    {"to_f32", .add_of = add_of_type, .of = offsetof(ElementType, from)},
+    {"to_first", .add = add_to_first},               // the first lane within the bound, after the address of lane 0
+    {"to_kernel", WHEN_KERNEL_F64, NULL, "(float)"}, // from f64
     {"type", .add_of = add_of_type, .of = offsetof(ElementType, name)}, // of an element in memory
+    {"unless_within", WHEN_FEWER_LANES, "within_{expr}.count ? ",
+     "within_{expr}.count == {LANES} ? {whole_load} : within_{expr}.count ? "},
     {"unrolled", WHEN_UNROLLED, "UNROLL "},
     {"V", WHEN_F64, "D", "V"},
     {"v", WHEN_F64, "d", "v"}, // prefix of functions on a sum's vectors
@@ -330,6 +338,7 @@ static const Word words[] = {
     {"vector_call", .add = add_vector_call},
     {"vector_sum", WHEN_WIDENED, "d_{combine}({total}, d_from_v({operand}))", "{v}_{combine}({total}, {operand})"},
     {"vectors", .add = add_vector_arguments},
+    {"whole_load", .add = add_whole_load},
     {"wide", WHEN_KERNEL_F64, "(double)"},
     {"width", .add_of = add_width, .of = 0}, // elements with accumulators of their own
     {"within", .add = add_within},           // the index of lane 0 that a bound limits

@@ -43,6 +43,7 @@ void print_step_name(TreePrinter *l, bool is_tail); // is_tail: the step for the
 
 // elements.c
 
+extern const Line element_lines[]; // ended by a line without text
 // In a loop over elements, prints a node with vectors as one with scalars. False: it has none, and prints as elsewhere.
 bool print_of_elements(TreePrinter *l, const LoopNode *n);
 void add_lane(TreePrinter *l, const Address *sum);
@@ -64,6 +65,10 @@ void add_vector_arguments(TreePrinter *l, const LoopNode *n);
 void add_computed(TreePrinter *l, const LoopNode *n);
 void add_scalar_store(TreePrinter *l, const LoopNode *n);
 void add_span(TreePrinter *l, const LoopNode *n);
+void add_scalar_load(TreePrinter *l, const LoopNode *n);
+void add_part_load(TreePrinter *l, const LoopNode *n);
+void add_whole_load(TreePrinter *l, const LoopNode *n);
+void add_to_first(TreePrinter *l, const LoopNode *n);
 
 // addresses.c
 

@@ -32,7 +32,7 @@ static const char *scalar_cast(Type type, const Kernel *k) {
   return !(TYPES_INTEGER & TYPE_BIT(type)) ? "" : element_types[type].prefix == 'd' ? "(float)(double)" : "(float)";
 }
 
-static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
+void add_scalar_load(TreePrinter *l, const LoopNode *n) {
   const Access *a = access_of(l, n);
   const char *convert = element_types[a->type].from;
   const bool is_call = *convert && a->type != TYPE_BOOLEAN, has_addresses = access_has_addresses(a);
@@ -57,8 +57,8 @@ static void add_scalar_load(TreePrinter *l, const LoopNode *n) {
   if (n->test || bound) tree_say(l, n, " : {outside}");
 }
 
-// Adds the distance from lane 0's address to the first lane within the bound.
-static void add_first_within(TreePrinter *l, const LoopNode *n) {
+// The distance from lane 0's address to the first lane within the bound.
+void add_to_first(TreePrinter *l, const LoopNode *n) {
   const int64_t step = n->step->number;
   if (n->step->monomial) {
     tree_say(l, n, " + (ptrdiff_t)within_{expr}.first * (ptrdiff_t)");
@@ -81,7 +81,7 @@ void add_vector_load(TreePrinter *l, const LoopNode *n, char to, bool is_part) {
   if (memory != to) tree_printf(l, "%c_from_%c(", to, memory);
   tree_printf(l, "%c_%s", memory, is_gathered ? "gather_at" : is_strided ? "gather" : "load");
   tree_say(l, n, is_part ? "_n{suffix}({memory}" : "{_n}{suffix}({memory}");
-  if (is_part) add_first_within(l, n);
+  if (is_part) add_to_first(l, n);
   if (offset && !is_gathered) add_offset(l, a, offset, false);
   if (is_strided) tree_say(l, n, "{stride}");
   if (is_gathered) add_offset(l, a, offset, true);
@@ -89,58 +89,38 @@ void add_vector_load(TreePrinter *l, const LoopNode *n, char to, bool is_part) {
   if (memory != to) tree_add_text(l, ")");
 }
 
-// Adds a load some of whose lanes may be outside of the tensor.
-static void add_load_within(TreePrinter *l, const LoopNode *n) {
-  if (!n->has_fewer_lanes) {
-    tree_say(l, n, "within_{expr}.count == {LANES} ? ");
-    add_vector_load(l, n, *l->own->prefix, false);
-    tree_add_text(l, " : ");
-  }
-  const Access *a = access_of(l, n);
-  const Load load = node_load(l->t, n);
-  if (a->type == kernel_type(l->k) && !l->k->is_s64 && load != LOAD_GATHERED && !expr_of(l, n)->args[0]) {
-    const bool is_dense = load == LOAD_DENSE;
-    tree_say(l, n,
-             is_dense ? "within_{expr}.count ? {prefix}_load_within({memory}"
-                      : "within_{expr}.count ? {prefix}_gather_within({memory}");
-    add_first_within(l, n);
-    tree_say(l, n,
-             is_dense ? ", within_{expr}, {outside}) : {prefix}_set({outside})"
-                      : "{stride}, within_{expr}, {outside}) : {prefix}_set({outside})");
-    return;
-  }
-  tree_say(l, n, "within_{expr}.count ? {prefix}_place(");
-  add_vector_load(l, n, *l->own->prefix, true);
-  tree_say(l, n, ", within_{expr}, {outside}) : {prefix}_set({outside})");
-}
-
 void add_span(TreePrinter *l, const LoopNode *n) {
   const Bound *bound = n->from.within ? node_lane_bound(l->t, n) : NULL;
   if (!bound) return;
   tree_say(l, n, "const v_span within_{expr} = v_within((ptrdiff_t){within}, ");
   tree_printf(l, "%lld, %lld, ", (long long)bound->factor[loop_lane_axis(l->t->loop)], (long long)bound->extent);
-  if (n->test) tree_say(l, n, "{test} ? ");
-  tree_say(l, n, n->has_fewer_lanes ? "{nlanes}" : "{LANES}");
-  tree_say(l, n, n->test ? " : 0);\n" : ");\n");
+  tree_say(l, n, n->test ? "{test} ? {nloaded} : 0);\n" : "{nloaded});\n");
 }
 
-static void add_load(TreePrinter *l, const LoopNode *n, Load load) {
-  switch (l->own->elements ? LOAD_ELEMENT : load) {
-  case LOAD_ELEMENT: add_scalar_load(l, n); return;
-  case LOAD_WHOLE: tree_say(l, n, "v_load({at})"); return;
-  case LOAD_BROADCAST:
-    tree_printf(l, "v_set(%s", element_types[access_of(l, n)->type].from);
-    tree_say(l, n, "(*({memory})))");
-    return;
-  default:
-    if (n->from.within) {
-      add_load_within(l, n);
-      return;
-    }
-    if (n->test) tree_say(l, n, "{test} ? ");
-    add_vector_load(l, n, *l->own->prefix, false);
-    if (n->test) tree_say(l, n, " : {prefix}_set({outside})");
-  }
+void add_whole_load(TreePrinter *l, const LoopNode *n) {
+  add_vector_load(l, n, *l->own->prefix, false);
+}
+
+void add_part_load(TreePrinter *l, const LoopNode *n) {
+  add_vector_load(l, n, *l->own->prefix, true);
+}
+
+// The line of a load some of whose lanes may be outside of the tensor.
+static const char *load_within(const TreePrinter *l, const LoopNode *n, Load load) {
+  const bool is_plain = access_of(l, n)->type == kernel_type(l->k) && !l->k->is_s64 && !expr_of(l, n)->args[0];
+  if (is_plain && load == LOAD_DENSE)
+    return "{unless_within}{prefix}_load_within({memory}{to_first}, within_{expr}, {outside}){else_outside}";
+  if (is_plain && load == LOAD_STRIDED)
+    return "{unless_within}{prefix}_gather_within({memory}{to_first}{stride}, within_{expr}, {outside}){else_outside}";
+  return "{unless_within}{prefix}_place({part_load}, within_{expr}, {outside}){else_outside}";
+}
+
+static const char *load_line(const TreePrinter *l, const LoopNode *n, Load load) {
+  if (load == LOAD_ELEMENT || l->own->elements) return "{scalar_load}";
+  if (load == LOAD_WHOLE) return "v_load({at})";
+  if (load == LOAD_BROADCAST) return "v_set({to_f32}(*({memory})))";
+  if (n->from.within) return load_within(l, n, load);
+  return n->test ? "{test} ? {whole_load}{else_outside}" : "{whole_load}";
 }
 
 // Computed values
@@ -187,8 +167,7 @@ void add_computed(TreePrinter *l, const LoopNode *n) {
   const Load load = node_load(l->t, n);
   const bool is_held = n->is_held && !l->own->elements;
   if (is_held) tree_add_text(l, "v_hold(");
-  if (load) add_load(l, n, load);
-  else tree_say(l, n, formula_of(l, n));
+  tree_say(l, n, load ? load_line(l, n, load) : formula_of(l, n));
   if (is_held) tree_add_text(l, ")");
 }
 
