@@ -338,7 +338,7 @@ static void print_function(TreePrinter *l, const char *name, const LoopNode *nod
 }
 
 static bool begin_printing(TreePrinter *l, const LoopTree *t, Arena *scratch, Text *out) {
-  *l = (TreePrinter){.language = &readable_language, .out = out, .t = t, .k = t->k};
+  tree_printer_init(l, &readable_language, t, out);
   arena_init(scratch, out->allocator);
   if (!name_all(l, scratch)) out->out_of_memory = true;
   return !out->out_of_memory;

@@ -18,7 +18,11 @@ void tree_printf(TreePrinter *l, const char *format, ...) {
 }
 
 void tree_begin_line(TreePrinter *l) {
-  for (int i = 0; i < l->indent && !l->is_line_begun; i++) tree_add_text(l, "  ");
+  static const char spaces[] = "                                ";
+  for (size_t left = l->is_line_begun ? 0 : 2 * (size_t)l->indent, nbytes; left; left -= nbytes) {
+    nbytes = left < sizeof spaces - 1 ? left : sizeof spaces - 1;
+    text_add(l->out, spaces, nbytes);
+  }
   l->is_line_begun = false;
 }
 
@@ -241,21 +245,34 @@ static bool holds(const TreePrinter *l, const LoopNode *n, When when) {
   return false;
 }
 
-// The word, or the word without name that ends the list.
-static const Word *find_word(const Word *list, const char *name, size_t nbytes) {
-  const Word *word = list;
-  while (word->name && (*word->name != *name || strncmp(word->name, name, nbytes) != 0 || word->name[nbytes])) word++;
-  return word;
+static size_t slot_of(const char *name, size_t nbytes) {
+  return ((size_t)name[0] * 31 + (size_t)name[nbytes - 1] * 7 + nbytes) % WORD_SLOTS;
 }
 
-const Word *language_word(const Language *language, const char *name, size_t nbytes) {
-  const Word *word = find_word(language->words, name, nbytes);
-  if (!word->name) word = find_word(common_words, name, nbytes);
-  return word->name ? word : NULL;
+const Word *tree_word(const TreePrinter *l, const char *name, size_t nbytes) {
+  for (size_t i = slot_of(name, nbytes); l->words[i]; i = (i + 1) % WORD_SLOTS)
+    if (strncmp(l->words[i]->name, name, nbytes) == 0 && !l->words[i]->name[nbytes]) return l->words[i];
+  return NULL;
+}
+
+static void add_words(TreePrinter *l, const Word *words) {
+  for (const Word *word = words; word->name; word++) {
+    const size_t nbytes = strlen(word->name);
+    size_t i = slot_of(word->name, nbytes);
+    if (tree_word(l, word->name, nbytes)) continue; // another text for a common word
+    while (l->words[i]) i = (i + 1) % WORD_SLOTS;
+    l->words[i] = word;
+  }
+}
+
+void tree_printer_init(TreePrinter *l, const Language *language, const LoopTree *t, Text *out) {
+  *l = (TreePrinter){.language = language, .out = out, .t = t, .k = t ? t->k : NULL};
+  add_words(l, language->words);
+  add_words(l, common_words);
 }
 
 static void add_word(TreePrinter *l, const LoopNode *n, const char *name, size_t nbytes) {
-  const Word *word = language_word(l->language, name, nbytes);
+  const Word *word = tree_word(l, name, nbytes);
   if (!word) abort(); // a line has an unknown word
   if (word->add) word->add(l, n);
   else if (word->add_of) word->add_of(l, n, word->of);
@@ -265,15 +282,19 @@ static void add_word(TreePrinter *l, const LoopNode *n, const char *name, size_t
   }
 }
 
-static const char word_characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+static bool is_word_char(char c) {
+  return (c >= 'a' && c <= 'z') || c == '_' || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
 
+// The text up to a brace or line break is added at once.
 void tree_say(TreePrinter *l, const LoopNode *n, const char *line) {
   for (;;) {
-    const size_t nbytes = strcspn(line, "{\n");
-    text_add(l->out, line, nbytes);
+    size_t nbytes = 0, length = 0;
+    while (line[nbytes] && line[nbytes] != '{' && line[nbytes] != '\n') nbytes++;
+    if (nbytes) text_add(l->out, line, nbytes);
     line += nbytes;
     if (!*line) return;
-    const size_t length = *line == '{' ? strspn(line + 1, word_characters) : 0;
+    while (*line == '{' && is_word_char(line[1 + length])) length++;
     if (length) add_word(l, n, line + 1, length);
     else text_add(l->out, line, 1); // a line break, or a brace of C
     if (*line == '\n' && line[1] != '\n') tree_begin_line(l);

@@ -77,9 +77,11 @@ typedef struct Language {
   bool has_casts; // an int operand of a size_t operator gets a cast, as compilers warn of the conversion
 } Language;
 
+enum { WORD_SLOTS = 256 };
 struct TreePrinter {
   const Language *language;
-  struct LanguageState *own; // which the language defines
+  const Word *words[WORD_SLOTS]; // the language's and the common ones, by hash
+  struct LanguageState *own;     // which the language defines
   Text *out;
   const LoopTree *t;
   const Kernel *k;
@@ -91,9 +93,9 @@ struct TreePrinter {
 
 extern const Language readable_language;
 
-// The word of that name, the language's own before a common one. NULL: it has none.
-const Word *language_word(const Language *language, const char *name, size_t nbytes);
-void tree_print_node(TreePrinter *l, const LoopNode *n);                           // with its bodies
+void tree_printer_init(TreePrinter *l, const Language *language, const LoopTree *t, Text *out);
+const Word *tree_word(const TreePrinter *l, const char *name, size_t nbytes); // NULL: the language has no such word
+void tree_print_node(TreePrinter *l, const LoopNode *n);                      // with its bodies
 const char *tree_line(const TreePrinter *l, const LoopNode *n, const Line *lines); // NULL: the table has none
 
 void tree_begin_line(TreePrinter *l); // indents

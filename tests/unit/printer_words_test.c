@@ -10,41 +10,44 @@
 #include <cmocka.h>
 
 // Fails with the line if it has a word that the language does not know, or that never ends.
-static void check_line(const Language *language, const char *line, int depth) {
+static void check_line(const TreePrinter *l, const char *line, int depth) {
   if (depth > 20) fail_msg("a word of the line contains itself: %s", line);
   for (const char *at = line; at && (at = strchr(at, '{')); at++) {
     const size_t length = strcspn(at + 1, "} \n");
     if (at[1 + length] != '}') continue; // a brace of C
-    const Word *word = language_word(language, at + 1, length);
+    const Word *word = tree_word(l, at + 1, length);
     if (!word) fail_msg("the line has an unknown word: %s", line);
     if (word->add || word->add_of) continue;
-    check_line(language, word->text, depth + 1);
-    check_line(language, word->otherwise, depth + 1);
+    check_line(l, word->text, depth + 1);
+    check_line(l, word->otherwise, depth + 1);
   }
 }
 
-static void check_lines(const Language *language, const Line *lines) {
-  for (const Line *line = lines; line->text; line++) check_line(language, line->text, 0);
+static void check_lines(const TreePrinter *l, const Line *lines) {
+  for (const Line *line = lines; line->text; line++) check_line(l, line->text, 0);
 }
 
-static void check_language(const Language *language) {
-  check_lines(language, language->lines);
-  for (const Word *word = language->words; word->name; word++) {
-    check_line(language, word->text, 0);
-    check_line(language, word->otherwise, 0);
+static void check_language(const TreePrinter *l) {
+  check_lines(l, l->language->lines);
+  for (const Word *word = l->language->words; word->name; word++) {
+    check_line(l, word->text, 0);
+    check_line(l, word->otherwise, 0);
   }
 }
 
 static void lines_have_known_words(void **state) {
   (void)state;
-  check_language(&readable_language);
-  check_language(&c_language);
-  check_lines(&c_language, element_lines);
+  TreePrinter readable, c;
+  tree_printer_init(&readable, &readable_language, NULL, NULL);
+  tree_printer_init(&c, &c_language, NULL, NULL);
+  check_language(&readable);
+  check_language(&c);
+  check_lines(&c, element_lines);
   for (int op = 0; op < EXPR_OP_COUNT; op++) {
-    check_line(&c_language, scalar_formulas[op], 0);
-    check_line(&c_language, integer_formulas[op], 0);
-    check_line(&c_language, element_formulas[op][0], 0);
-    check_line(&c_language, element_formulas[op][1], 0);
+    check_line(&c, scalar_formulas[op], 0);
+    check_line(&c, integer_formulas[op], 0);
+    check_line(&c, element_formulas[op][0], 0);
+    check_line(&c, element_formulas[op][1], 0);
   }
 }
 

@@ -177,8 +177,9 @@ void print_loop_functions(Printer *printer, size_t kernel, size_t loop) {
   state.kernel_index = kernel;
   state.number = p->is_canonical ? 0 : kernel;
   state.loop_index = loop;
-  TreePrinter l = {
-      .language = &c_language, .own = &state, .out = p->out, .k = k, .t = program_tree(p->program, kernel, loop)};
+  TreePrinter l;
+  tree_printer_init(&l, &c_language, program_tree(p->program, kernel, loop), p->out);
+  l.own = &state;
   const bool ok = name_all(&l);
   if (ok && !p->is_canonical) print_callables(&l);
   if (ok && l.t->step) print_step(&l, false);
