@@ -17,7 +17,7 @@ static void check_line(const TreePrinter *l, const char *line, int depth) {
     if (at[1 + length] != '}') continue; // a brace of C
     const Word *word = tree_word(l, at + 1, length);
     if (!word) fail_msg("the line has an unknown word: %s", line);
-    if (word->add || word->add_of) continue;
+    if (!word || word->add || word->add_of) continue;
     check_line(l, word->text, depth + 1);
     check_line(l, word->otherwise, depth + 1);
   }

@@ -158,7 +158,7 @@ void add_vector_arguments(TreePrinter *l, const LoopNode *n) {
 }
 
 void add_reciprocal(TreePrinter *l, const LoopNode *n) {
-  const bool is_of_0 = !expr_of(l, n)->number;
+  const bool is_of_0 = expr_of(l, n)->number == 0;
   if (is_of_0) add_number(l->out, 1, l->k->is_f64);
   else tree_say(l, n, "{to_kernel}(1 / (double)({number} > 0 ? {number} : 1))");
 }
