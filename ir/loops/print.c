@@ -174,7 +174,7 @@ static void add_number(TreePrinter *l, int64_t number, Monomial monomial, int pr
 static bool add_index(TreePrinter *l, const Index *i, int precedence) {
   switch (i->op) {
   case INDEX_BLOCK_LENGTH: tree_printf(l, "block_length(loop %u)", (unsigned)i->loop); return true;
-  case INDEX_NCUT_BLOCKS: tree_printf(l, "chunks(loop %u)", (unsigned)i->loop); return true;
+  case INDEX_NCUT_BLOCKS: tree_printf(l, "blocks(loop %u)", (unsigned)i->loop); return true;
   case INDEX_SIGNED: tree_add_index(l, i->args[0], precedence); return true;
   case INDEX_EXISTS:
     tree_add_buffer(l, i->address);

@@ -41,7 +41,7 @@ bool add_index(TreePrinter *l, const Index *i, int precedence) {
   case INDEX_NCUT_BLOCKS:
     l->own->mentions_args = true;
     tree_printf(l, "a->k%zu_loop%u_%s", l->own->number, (unsigned)i->loop,
-                i->op == INDEX_NCUT_BLOCKS ? "chunks" : "block");
+                i->op == INDEX_NCUT_BLOCKS ? "blocks" : "block");
     return true;
   case INDEX_SIGNED:
     tree_add_text(l, "(ptrdiff_t)(");
@@ -62,13 +62,16 @@ void add_factor(TreePrinter *l, const Index *i) {
   tree_add_index(l, i, PRECEDENCE_VALUE);
 }
 
-void add_member(TreePrinter *l, AccessId id) {
+const char *member_name(TreePrinter *l, AccessId id) {
   const Access *a = &l->k->accesses[id];
   Printer *p = l->own->p;
   l->own->mentions_args = true;
+  return a->value ? p->value_member[a->value->index] : *temporary_member(p, l->own->kernel_index, a->temporary);
+}
+
+void add_member(TreePrinter *l, AccessId id) {
   tree_add_text(l, "a->");
-  tree_add_text(l,
-                a->value ? p->value_member[a->value->index] : *temporary_member(p, l->own->kernel_index, a->temporary));
+  tree_add_text(l, member_name(l, id));
 }
 
 void add_tensor(TreePrinter *l, AccessId id) {

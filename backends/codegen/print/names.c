@@ -64,8 +64,8 @@ static const char *const emitted_names[] = {
 
 // Names that the functions of a loop define or call.
 static const char *const locals[] = {
-    "a", "ahead", "args", "b", "begin", "block", "c", "c_end", "chain", "chunk", "d", "dmask", "dvec", "end", "i", "i0", "i1",
-    "is_next", "j", "mask", "n", "o", "r", "rows", "run", "start", "sum", "u", "vec", "fma", "fmaf", "fmod", "fmodf", "sqrt", "sqrtf", "memcpy"};
+    "a", "ahead", "args", "b", "begin", "block", "c", "c_end", "chain", "d", "dmask", "dvec", "end", "i", "i0", "i1",
+    "is_next", "j", "mask", "n", "o", "r", "rows", "run", "start", "strip", "sum", "u", "vec", "fma", "fmaf", "fmod", "fmodf", "sqrt", "sqrtf", "memcpy"};
 // clang-format on
 
 // Names are compared with hundreds of words, so first by their first letter.

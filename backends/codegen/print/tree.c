@@ -93,26 +93,30 @@ static void add_call(TreePrinter *l, const LoopNode *n) {
 static void add_scatter(TreePrinter *l, const LoopNode *n) {
   Scatter s;
   if (!kernel_find_scatter(l->k, &s)) return; // never in a verified tree
+  Printer *p = l->own->p;
   const Axis *axes = l->k->axes;
   const char *nrows = number_text(l, axes[s.rows].extent, axes[s.rows].monomial);
   const char *width = number_text(l, axes[s.columns].extent, axes[s.columns].monomial);
   const char *count = number_text(l, axes[s.summed].extent, axes[s.summed].monomial);
-  if (s.batch < 0) tree_add_text(l, "  const size_t first = 0, others = 0;");
-  else tree_printf(l, "  const size_t first = begin / %s * %s, others = begin / %s * %s;", nrows, nrows, nrows, count);
-  tree_say(l, n, "\n{scalar} *const to = ");
-  add_member(l, node_access(n));
-  tree_printf(l, ";\n  const %s *const from = ", l->own->scalar);
-  add_member(l, s.from);
-  tree_printf(l, ";\n  const %s *const indices = ", element_types[l->k->accesses[s.indices].type].name);
-  add_member(l, s.indices);
-  tree_printf(l,
-              ";\n  for (size_t e = begin * %s; e < end * %s; e++) to[e] = 0;\n"
-              "  for (size_t i = 0; i < %s; i++) {\n"
-              "    uint64_t place = (uint64_t)indices[i];\n    if (indices[i] < 0) place += %s;\n"
-              "    const size_t row = first + (size_t)place;\n"
-              "    if (place < %s && row >= begin && row < end)\n"
-              "      %c_add_row(to + row * %s, from + (others + i) * %s, %s);\n  }",
-              width, width, count, nrows, nrows, *l->own->prefix, width, width, width);
+  const char *first = "0", *others = "0"; // the batch's first row of the result, and of what is added
+  if (s.batch >= 0) first = checked(p, arena_format(p->scratch, "begin / %s * %s", nrows, nrows));
+  if (s.batch >= 0) others = checked(p, arena_format(p->scratch, "begin / %s * %s", nrows, count));
+  const char *line = arena_format(p->scratch,
+                                  "const size_t first = %s, others = %s;\n"
+                                  "{scalar} *const to = a->%s;\n"
+                                  "const {scalar} *const from = a->%s;\n"
+                                  "const %s *const indices = a->%s;\n"
+                                  "for (size_t e = begin * %s; e < end * %s; e++) to[e] = 0;\n"
+                                  "for (size_t i = 0; i < %s; i++) {\n"
+                                  "  uint64_t place = (uint64_t)indices[i];\n"
+                                  "  if (indices[i] < 0) place += %s;\n"
+                                  "  const size_t row = first + (size_t)place;\n"
+                                  "  if (place < %s && row >= begin && row < end)\n"
+                                  "    {prefix}_add_row(to + row * %s, from + (others + i) * %s, %s);\n}",
+                                  first, others, member_name(l, node_access(n)), member_name(l, s.from),
+                                  element_types[l->k->accesses[s.indices].type].name, member_name(l, s.indices), width,
+                                  width, count, nrows, nrows, width, width, width);
+  tree_say(l, n, checked(p, line));
 }
 
 // Loops and branches
@@ -120,7 +124,6 @@ static void add_scatter(TreePrinter *l, const LoopNode *n) {
 void print_nodes(TreePrinter *l, const LoopNode *nodes) {
   bool has_lanes = false;
   for (const LoopNode *n = nodes; n; n = n->next) {
-    l->is_line_begun |= n->kind == NODE_SCATTER;
     if (!l->own->elements || !print_of_elements(l, n)) tree_print_node(l, n);
     has_lanes |= n->kind == NODE_INDEX && n->var.kind == VAR_LANES;
   }

@@ -79,6 +79,7 @@ void add_own_number(TreePrinter *l, int64_t number, Monomial monomial, int prece
 bool add_index(TreePrinter *l, const Index *i, int precedence);
 void add_factor(TreePrinter *l, const Index *i); // an operand of a cast or *, in parentheses if needed
 void add_tensor(TreePrinter *l, AccessId id);
+const char *member_name(TreePrinter *l, AccessId id);
 void add_member(TreePrinter *l, AccessId id); // a->x: the tensor or temporary that is accessed
 // The arguments that vocabulary functions take for an address: a pointer, or "memory, place".
 void add_memory(TreePrinter *l, const Address *at);
