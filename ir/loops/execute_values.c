@@ -269,10 +269,12 @@ void execute_store(Executing *x, const LoopNode *n) {
 void execute_move(Executing *x, const LoopNode *n) {
   enum { WIDEST = 64 };
   const bool is_store = n->from.buffer == BUFFER_COPY, is_of_rows = node_is_of_rows(x->tree, n);
+  uint64_t *row = var_place(x, loop_var(VAR_ROW));
+  const uint64_t before = *row;
+  if (is_of_rows) *row = 0;
   const Pointer first = address_of(x, &n->to);
   const bool is_stream = is_streamed(x, n, &first);
-  uint64_t *row = var_place(x, loop_var(VAR_ROW));
-  const uint64_t before = *row, count = n->count ? (uint64_t)n->count : is_of_rows ? var_of(x, VAR_ROWS) : 1;
+  const uint64_t count = n->count ? (uint64_t)n->count : is_of_rows ? var_of(x, VAR_ROWS) : 1;
   const Elements whole = {.step = 1, .count = LANES},
                  apart = {.step = is_stream                ? count
                                   : n->count || is_of_rows ? index_of_run(x, n->step)
