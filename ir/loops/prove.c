@@ -352,10 +352,13 @@ static bool prove_at(Proof *f, const int64_t *dims, int64_t *nsteps, Text *why) 
   return true;
 }
 
-// The values of all dims where the first ones have this value. False: a sum of dims is negative.
-static bool set_dims(const Graph *g, int64_t value, int64_t *dims) {
+// Sets the dims in the monomial (0: all) to the value, the others to few, and sums to what they are then. False: one is
+// negative.
+static bool set_dims(const Graph *g, int64_t value, Monomial which, int64_t *dims) {
+  enum { FEW = 3 };
   for (size_t i = 0; i < g->ndims; i++) {
-    dims[i] = i < graph_narguments(g) ? value : open_dim_value(g, i, dims);
+    const bool is_one = !which || monomial_exponent(which, i);
+    dims[i] = i < graph_narguments(g) ? is_one ? value : FEW : open_dim_value(g, i, dims);
     if (dims[i] < 0) return false;
   }
   return true;
@@ -368,14 +371,39 @@ static int64_t more_than_two_blocks(const Schedule *s) {
   return 2 * length + 3;
 }
 
+// An extent of *axis with the last choice of open segments, if a sum has such ones; else 0.
+static int64_t beyond_segments(const Schedule *s, int *axis) {
+  for (const Loop *l = s->loops; l < s->loops + s->nloops; l++)
+    for (const Root *root = l->roots; root < l->roots + l->nroots; root++) {
+      const Segments *cut = root->order ? &root->order->segments : NULL;
+      if (!cut || !cut->is_open) continue;
+      *axis = cut->elements ? loop_vector_axis(l) : cut->axis;
+      if (cut->elements) return cut->elements + LANES + 1;
+      for (int64_t extent = 2 * CHAIN / cut->inside + 1; extent < (int64_t)4 * CHAIN; extent++)
+        if (chain_iterations(extent, cut->inside) > chain_limit(cut->inside, 1)) return extent;
+    }
+  return 0;
+}
+
 static bool prove_unit(Proof *f, size_t kernel, int64_t *nsteps, Text *why) {
-  const int64_t values[] = {1, LANES - 1, LANES + 1, more_than_two_blocks(f->p->schedules[kernel])};
-  int64_t dims[MAX_OPEN_DIMS];
+  const Schedule *s = f->p->schedules[kernel];
+  const size_t nargs = f->g->ndims ? graph_narguments(f->g) : 0;
+  int axis = 0;
+  const int64_t long_axis = beyond_segments(s, &axis), large = more_than_two_blocks(s);
+  const struct Point {
+    int64_t value;
+    Monomial which;
+  } points[] = {{1}, {LANES - 1}, {LANES + 1}, {long_axis, s->kernel->axes[axis].monomial}, {large}};
+  int64_t dims[MAX_OPEN_DIMS], before = 0;
   bool ok = true;
   f->first = kernel;
   f->end = program_unit_end(f->p, (uint32_t)kernel);
-  for (size_t i = 0; f->g->ndims && ok && i < sizeof values / sizeof *values; i++)
-    if (set_dims(f->g, values[i], dims)) ok = prove_at(f, dims, nsteps, why);
+  for (size_t i = 0; nargs && ok && i < sizeof points / sizeof *points; i++) {
+    before = *nsteps;
+    if (points[i].value && set_dims(f->g, points[i].value, points[i].which, dims)) ok = prove_at(f, dims, nsteps, why);
+  }
+  for (size_t i = 0; nargs > 1 && *nsteps == before && ok && i < nargs; i++) // all large are too many: one by one
+    if (set_dims(f->g, large, monomial_of_dim(i), dims)) ok = prove_at(f, dims, nsteps, why);
   return ok && prove_at(f, NULL, nsteps, why);
 }
 

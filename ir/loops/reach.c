@@ -9,16 +9,24 @@
 #include <stddef.h>
 #include <string.h>
 
-void reach_init(Reach *x, const Kernel *k, Arena *arena) {
-  enum { LARGE = 4096 };
-  const Graph *g = k->graph;
+// Whether a call may have all dims so many times as large as their hints: no sum of dims is negative.
+static bool set_times(Reach *x, int64_t times) {
+  const Graph *g = x->k->graph;
   int64_t dims[MAX_OPEN_DIMS];
-  *x = (Reach){.k = k, .arena = arena};
-  for (size_t i = 0; g && i < graph_narguments(g); i++) dims[i] = g->dims[i]->value * LARGE;
-  for (size_t i = 0; g && i < g->ndims; i++) {
+  bool is_right = true;
+  for (size_t i = 0; i < graph_narguments(g); i++) dims[i] = g->dims[i]->value * times;
+  for (size_t i = 0; i < g->ndims; i++) {
     const int64_t value = open_dim_value(g, i, dims);
     x->times[i] = value < 0 ? NAN : (double)value / (double)g->dims[i]->value;
+    is_right &= value >= 0;
   }
+  return is_right;
+}
+
+void reach_init(Reach *x, const Kernel *k, Arena *arena) {
+  enum { LARGE = 4096 };
+  *x = (Reach){.k = k, .arena = arena};
+  for (int64_t times = LARGE; k->graph && times && !set_times(x, times);) times /= 16;
 }
 
 // Amounts
@@ -156,7 +164,7 @@ typedef struct Search { // for an upper bound of fixed symbols that `found` acce
   bool is_sign; // it looks for one that is never positive
 } Search;
 
-// One value that the amount has where dims are large and each symbol is as large as it may be beside those before it.
+// One value that the amount has: dims are large, and each symbol is as large as it may be beside those before it.
 // NAN: not known. It is rounded, by less than a part in 10^9 of its greatest terms: *scale.
 static double one_value(const Reach *x, const Amount *p, double *scale) {
   double sum = p->nterms < 0 ? NAN : 0;

@@ -244,8 +244,8 @@ static void make_twice(Gradient *g, const Node *node, bool is_frozen) {
 #define UNUSED_BETA                                                                                                    \
   { "beta", ZERO("the results do not depend on it") }
 
-OF_BACKWARD(BatchNormTraining, false, OF_STATISTICS)
-OF_BACKWARD(BatchNormInference, true, {NULL})
+OF_BACKWARD(BatchNormTraining, false, OF_STATISTICS, UNUSED_BETA)
+OF_BACKWARD(BatchNormInference, true, UNUSED_BETA)
 OF_BACKWARD(GroupNorm, false, OF_STATISTICS, UNUSED_BETA)
 OF_BACKWARD(InstanceNorm, false, OF_STATISTICS, UNUSED_BETA)
 OF_BACKWARD(LayerNorm, false, OF_STATISTICS, UNUSED_BETA)
