@@ -957,7 +957,7 @@ nodes:
 outputs: [d]
 Y
 expect 0 'src_0: a, src_1: zero' '' show rewritten.yaml --after simplify
-expect 0 'src_0: a, src_1: one' '' show rewritten.yaml --after simplify --disable multiply-one
+expect 0 'src_0: a, src_1: one' '' show rewritten.yaml --after simplify --disable multiply-one --disable drop-ones-left --disable drop-ones-right
 expect 0 'src: a}' '' show rewritten.yaml --after simplify --fast-math
 expect 2 '' 'unknown pass or rule multiply-on, did you mean multiply-one' show rewritten.yaml --disable multiply-on --after fuse
 expect 2 '' '^error: pass fuse cannot be disabled, .* expected dead-code, .* slice-regions, column-blocks, .* prefetch or a rule$' show rewritten.yaml --format kernels --disable fuse
