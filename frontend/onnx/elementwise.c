@@ -127,10 +127,6 @@ bool onnx_compare(Onnx *x) {
   return onnx_out(x, 0, build_binary(&x->build, x->row->op, compared(x, onnx_in(x, 0)), compared(x, onnx_in(x, 1))));
 }
 
-bool onnx_xor(Onnx *x) {
-  return onnx_compare(x);
-}
-
 // Before opset 7, attributes said whether the second input is broadcast, and from which axis on.
 bool onnx_old_binary(Onnx *x) {
   Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);

@@ -145,12 +145,26 @@ static TypeSet coarsest_types(const Graph *g) {
   return TYPE_BIT(TYPE_F64) | TYPE_BIT(TYPE_F32);
 }
 
+// Constants of one element are numbers, as splats are: rules match them, and kernels have them in their code. A graph's
+// constants are shared with its copies, so the value gets one of its own.
+static bool make_number(Graph *g, PassContext *c, Value *v) {
+  if (!v || !v->constant || v->constant->is_splat || shape_nelems(&v->shape) != 1) return false;
+  Constant *number = ARENA_NEW(&g->arena, Constant);
+  if (!number) return pass_out_of_memory(c);
+  *number = *v->constant;
+  number->is_splat = true;
+  number->file = NULL;
+  v->constant = number;
+  return true;
+}
+
 bool pass_fold_constants(Graph *g, PassContext *c) {
   Fold f = {g, c, MOST_IN_ALL, MOST_WORK, MOST_MOVED, coarsest_types(g)};
   bool changed = false;
   size_t nremaining = 0;
   for (size_t i = 0; i < g->nnodes; i++) {
     Node *node = g->nodes[i];
+    for (uint32_t k = 0; k < node->ninputs; k++) changed |= make_number(g, c, node->inputs[k]);
     const bool is_folded = fold_node(&f, node);
     changed |= is_folded;
     if (is_folded) continue;

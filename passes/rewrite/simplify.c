@@ -48,6 +48,7 @@ static const Rule rules[] = {
      .condition = is_broadcast},
     {.name = "divide-one", .pattern = NODE(Divide, X, NUMBER(1)), .replacement = X},
     {.name = "power-one", .pattern = POW(1, X), .replacement = X},
+    {.name = "raised-to-one", .pattern = NODE(Power, X, NUMBER(1)), .replacement = X},
     {.name = "maximum-itself", .pattern = NODE(Maximum, X, X), .replacement = X},
     {.name = "minimum-itself", .pattern = NODE(Minimum, X, X), .replacement = X},
     {.name = "select-either", .pattern = NODE(Select, X, Y, Y), .replacement = Y},
@@ -56,6 +57,8 @@ static const Rule rules[] = {
     // Normal forms
     {.name = "multiply-itself", .pattern = NODE(Multiply, X, X), .replacement = NODE(Square, X)},
     {.name = "power-two", .pattern = POW(2, X), .replacement = NODE(Square, X)},
+    {.name = "raised-to-two", .pattern = NODE(Power, X, NUMBER(2)), .replacement = NODE(Square, X)},
+    {.name = "raised-to-minus-one", .pattern = NODE(Power, X, NUMBER(-1)), .replacement = NODE(Reciprocal, X)},
     {.name = "power-minus-one", .pattern = POW(-1, X), .replacement = NODE(Reciprocal, X)},
     {.name = "one-divided", .pattern = NODE(Divide, NUMBER(1), X), .replacement = NODE(Reciprocal, X)},
     {.name = "add-negated",

@@ -374,6 +374,7 @@ static const Row rows[] = {
     {"TensorScatter", 24, "axis:i=1", "f32[2,3] 1 2 3 4 5 6; f32[2,1] 7 8; s64[2] 1 2", "f32[2,3] 1 7 3 4 5 8",
      .is_compiled = true},
     {"TensorScatter", 24, "axis:i=1 mode:s=circular", "f32[1,3] 1 2 3; f32[1,2] 7 8; s64[1] 5", "f32[1,3] 8 2 7"},
+    {"ai.onnx.ml.ArrayFeatureExtractor", 17, "", "f32[2,3] 1 2 3 4 5 6; s64[1,2] 2 0", "f32[2,2] 3 1 6 4"},
     {"ai.onnx.ml.Binarizer", 17, "threshold:f=1", "f32[3] 0 1 2", "f32[3] 0 0 1"},
     // What ONNX Runtime's optimizer writes
     {"com.microsoft.Gelu", 17, "", "f32[2] 0 1", "f32[2] 0 0.841344746", .is_compiled = true},
