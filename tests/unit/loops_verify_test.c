@@ -505,6 +505,11 @@ static void addresses_of_many_axes_are_accepted(void **state) {
             "inputs: [{name: x, type: f32, shape: [33, E, 15, D, 48, C, A], order: [4, 1, 5, 2, 0, 6, 3]}]\n"
             "nodes: [{op: ArgMax, inputs: [x], outputs: [y], attributes: {axis: 6}}]\noutputs: [y]\n",
        true},
+      {HEAD "dims: {A: 3, D: 2, E: 3, F: 6, G: 4}\n" // 14 axes, and as many terms
+            "inputs: [{name: x, type: f32, shape: [G, D, 15, E, E, F, A]}]\n"
+            "nodes: [{op: Tile, inputs: [x], outputs: [y], attributes: {repeats: [3, 2, 3, 3, 3, 2, 3]}}]\n"
+            "outputs: [y]\n",
+       true},
       {HEAD "dims: {T: 3}\ninputs: [{name: x, type: f32, shape: [20, 3]}]\nnodes:\n" // T is at most 20
             "- {op: Slice, inputs: [x], outputs: [y], attributes: {starts: [T - 1], ends: [T], axes: [0]}}\n"
             "- {op: Pad, inputs: [x], outputs: [z], attributes: {pads_begin: [T, 0], pads_end: [20 - T, 0]}}\n"
