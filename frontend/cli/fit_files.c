@@ -84,7 +84,7 @@ static void no_such_input(const Files *files, const ng_graph *g, size_t ninputs,
   if (nearest) fprintf(out, "; did you mean %s", nearest);
   fprintf(out, "; its inputs: ");
   for (size_t k = 0; k < ninputs && k < MOST_LISTED; k++) fprintf(out, "%s%s", k ? ", " : "", names[k]);
-  fprintf(out, ninputs > MOST_LISTED ? " and %zu more" : "", ninputs - MOST_LISTED);
+  if (ninputs > MOST_LISTED) fprintf(out, " and %zu more", ninputs - MOST_LISTED);
   fclose(out);
   (void)memory_or_exit(list);
   usage_error("--%s: expected NAME=FILE with an input of %s, found %s%s", files->named_option, ng_graph_name(g), given,

@@ -100,7 +100,7 @@ static void end_expansion(Gradient *g, Gradient *inner, const Node *node, const 
   }
 }
 
-static void make_by_expansion(Gradient *g, const Node *node) {
+void gradient_expand(Gradient *g, const Node *node, Expansion *expand) {
   Gradient inner = *g;
   Value *results[MAX_OPERANDS] = {NULL};
   inner.forward = g->graph;
@@ -111,7 +111,7 @@ static void make_by_expansion(Gradient *g, const Node *node) {
     g->failed = true;
     return;
   }
-  gradient_rules[node->op->id]->expand(&inner, own, results);
+  expand(&inner, own, results);
   const size_t end = g->graph->nnodes;
   if (!inner.failed && !gradient_begin_walk(&inner, g->graph->nvalues - inner.first)) gradient_out_of_memory(&inner);
   for (uint32_t i = 0; i < node->ninputs && !inner.failed; i++) {
@@ -138,7 +138,7 @@ void gradient_walk_back(Gradient *g, size_t first, size_t end) {
     if ((!has_other && !has_statistic) || !check_operands(g, node)) continue;
     g->given = 0;
     gradient_guard_inputs(g, node);
-    if (rule->expand) make_by_expansion(g, node);
+    if (rule->expand) gradient_expand(g, node, rule->expand);
     if (rule->make && has_other) rule->make(g, node, gradient_of_output(g, node, 0));
     if (has_other && (rule->make || rule->expand)) check_given(g, node);
     if (rule->make_of_statistics && has_statistic) rule->make_of_statistics(g, node);

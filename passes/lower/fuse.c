@@ -138,29 +138,6 @@ static const char *why_no_schedule(const NodeList *list) {
   return sums.nproducts && sums.nothers ? NOT_OF_ROWS : no_schedule;
 }
 
-// Whether the sums of both parts have in one kernel the orders that they have in two. Operators without sums may change
-// the order of others: what varies over some of the axes that a sum reduces splits them, and so the sum's runs.
-static bool keeps_orders(const FuseTrial *together, const FuseTrial *one, const FuseTrial *other) {
-  SumForms separate = one->sums;
-  sum_forms_add_all(&separate, &other->sums);
-  return sum_forms_include(&separate, &together->sums) && sum_forms_include(&together->sums, &separate);
-}
-
-// The same, where the node helps to make the operand of a sum of the region, which no tensor should hold: that sum has
-// the order that it has with such nodes alone.
-static bool keeps_other_orders(Fusion *f, const FuseTrial *together, const NodeList *all, const Node *sum,
-                               const FuseTrial *other) {
-  NodeList list = {.count = 0};
-  for (uint32_t i = 0; i < all->count; i++)
-    if (all->nodes[i] == sum || node_expands_into(all->nodes[i]) == sum) list.nodes[list.count++] = all->nodes[i];
-  FuseTrial *alone = keep_trial(f, &(FuseTrial){0});
-  if (!alone) return false;
-  *alone = fuse_try(&f->trials, &list);
-  const bool has_sum = alone->nbytes >= 0 && sum_forms_include(&together->sums, &alone->sums);
-  sum_forms_add_all(&alone->sums, &other->sums);
-  return has_sum && sum_forms_include(&alone->sums, &together->sums);
-}
-
 // Schedules the node and the region as one kernel. Returns why they are not fused: there is no schedule, sums have
 // another order, or the kernel moves more bytes than two kernels, as it reads data again that has left the caches.
 // `cached` bytes do not count. NULL: they may be fused.
@@ -174,8 +151,8 @@ static const char *try_join(Fusion *f, uint32_t region, Node *node, int64_t cach
   const FuseTrial together = fuse_try(&f->trials, &both);
   if (together.nbytes < 0) return why_no_schedule(&both);
   const Node *sum = node_expands_into(node);
-  const bool keeps = sum ? keeps_other_orders(f, &together, &both, sum, other) : keeps_orders(&together, own, other);
-  if (!keeps) return OTHER_ORDER;
+  if (!(sum ? fuse_keeps_others(&f->trials, &together, &both, sum, other) : fuse_keeps_orders(&together, own, other)))
+    return OTHER_ORDER;
   const int64_t numbers = (int64_t)(nodes_npieces(f->costs, both.nodes, both.count) - 1) * f->costs->fusion_numbers;
   const int64_t separate = own->nbytes + other->nbytes;
   return together.nbytes - cached - numbers > separate ? say_bytes(f, together.nbytes, separate) : NULL;
@@ -442,7 +419,7 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
   if (one->nbytes < 0 || other->nbytes < 0) return "its sums need more than one kernel";
   *trial = fuse_try(&f->trials, both);
   if (trial->nbytes < 0) return why_no_schedule(both);
-  if (!keeps_orders(trial, one, other)) return OTHER_ORDER;
+  if (!fuse_keeps_orders(trial, one, other)) return OTHER_ORDER;
   return trial->nbytes < separate ? NULL : say_bytes(f, trial->nbytes, separate);
 }
 

@@ -104,7 +104,7 @@ bool value_can_be_expression(const Node *maker, const Value *v, const Node *user
 
 bool node_replaces_stream(const Node *node, const Shape *domain) {
   const Value *src = node->inputs[0], *dst = node->outputs[0];
-  if (src->constant && src->constant->is_splat) return false;
+  if ((src->constant && src->constant->is_splat) || !is_read_once(dst)) return false;
   return node->op->traits & TRAIT_ELEMENTWISE && node->ninputs == 1 && shape_equals(&src->shape, domain) &&
          shape_equals(&dst->shape, domain) && layout_is_row_major(&src->layout) && layout_is_row_major(&dst->layout);
 }

@@ -1,8 +1,6 @@
 // Turns operands of a region into loads and its results into stores: maps axes of the domain to axes of the kernel.
 #include "passes/lower/lower.h"
 
-#include "passes/lower/fusible.h"
-
 #include <assert.h>
 #include <string.h>
 
@@ -103,7 +101,7 @@ static ExprId lower_computed(Lowering *l, const Value *v, const Access *a) {
   Kernel *k = l->kernel;
   const ExprId e = l->value_expr[v->index];
   const AxisSet same = access_axes(k, a) & ~k->exprs[e].axes;
-  if (!same || !node_has_sums(l->node) || v->type == TYPE_BOOLEAN) return e;
+  if (!same || !l->has_sums || v->type == TYPE_BOOLEAN) return e;
   return expr_binary(k, EXPR_MUL, e, expr_constant_over(k, 1, same));
 }
 

@@ -69,7 +69,7 @@ static bool take_moves(Fold *f, const Node *node) {
     if (!v) continue;
     const bool is_shared = i < node->ninputs && (v->uses->next || v->is_output);
     if (i < node->ninputs && (v->constant->is_splat || (is_shared && node->op->traits & TRAIT_PERMUTES))) return false;
-    if (i >= node->ninputs && v->type != node->inputs[0]->type) return false;
+    if (i >= node->ninputs && (!node->inputs[0] || v->type != node->inputs[0]->type)) return false;
     *(i < node->ninputs ? &in : &out) += shape_nelems(&v->shape);
   }
   if (out > in || in + out > f->moves) return false;

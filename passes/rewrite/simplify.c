@@ -33,6 +33,8 @@ static const Rule rules[] = {
     {.name = "add-negative-zero", .pattern = NODE(Add, X, NUMBER(-0.0)), .replacement = X},
     {.name = "subtract-zero", .pattern = NODE(Subtract, X, NUMBER(0)), .replacement = X},
     {.name = "multiply-one", .pattern = NODE(Multiply, X, NUMBER(1)), .replacement = X},
+    {.name = "multiply-one-left", .pattern = LIKE(0, NODE(Multiply, X, NUMBER(1)), Y), .replacement = LIKE(0, X, Y)},
+    {.name = "multiply-one-right", .pattern = LIKE(0, Y, NODE(Multiply, X, NUMBER(1))), .replacement = LIKE(0, Y, X)},
     {.name = "divide-one", .pattern = NODE(Divide, X, NUMBER(1)), .replacement = X},
     {.name = "power-one", .pattern = POW(1, X), .replacement = X},
     {.name = "maximum-itself", .pattern = NODE(Maximum, X, X), .replacement = X},
