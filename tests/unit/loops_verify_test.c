@@ -528,6 +528,15 @@ static void addresses_of_many_axes_are_accepted(void **state) {
       {HEAD "inputs: [{name: x, type: f32, shape: [8, 100, 4, 4, 8, 100, 20], order: [3, 2, 6, 0, 4, 1, 5]}]\n"
             "nodes: [{op: Tile, inputs: [x], outputs: [y], attributes: {repeats: [1, 3, 2, 1, 2, 1, 3]}}]\n"
             "outputs: [y]\n"},
+      {HEAD "inputs: [{name: x, type: f16, shape: [64, 64, 64]}, {name: w, type: f16, shape: [64, 7, 64]}, "
+            "{name: z, type: f32, shape: [64, 1, 7]}]\n"
+            "constants: [{name: c, type: f32, shape: [64, 64, 7], value: 0.0}]\nnodes:\n" // rows share j
+            "- {op: MatMul, inputs: [x, w], outputs: [p], attributes: {transpose_b: true}}\n"
+            "- {op: GenIndex, inputs: [c], outputs: [{name: i, type: s32}], attributes: {axis: 1}}\n"
+            "- {op: GenIndex, inputs: [c], outputs: [{name: j, type: s32}], attributes: {axis: 0}}\n"
+            "- {op: Equal, inputs: [j, i], outputs: [e]}\n- {op: Select, inputs: [e, z, c], outputs: [s]}\n"
+            "- {op: TypeCast, inputs: [s], outputs: [{name: f, type: f16}]}\n"
+            "- {op: Add, inputs: [p, f], outputs: [y]}\noutputs: [y]\n"},
       {HEAD "inputs: [{name: x, type: f32, shape: [48, 48, 1]}, "
             "{name: z, type: f32, shape: [2, 48, 48, 1], order: [2, 3, 0, 1]}]\n"
             "nodes: [{op: MatMul, inputs: [x, z], outputs: [y], attributes: {transpose_a: true}}]\noutputs: [y]\n"},
