@@ -510,6 +510,13 @@ static void addresses_of_many_axes_are_accepted(void **state) {
             "nodes: [{op: Tile, inputs: [x], outputs: [y], attributes: {repeats: [3, 2, 3, 3, 3, 2, 3]}}]\n"
             "outputs: [y]\n",
        true},
+      {HEAD "dims: {A: 33, C: 64}\ninputs: [{name: x, type: f64, shape: [A, 64, C]}, " // a sum reads a saved mask
+            "{name: r, type: f64, shape: [A, 64, C]}, {name: d, type: f64, shape: [A, 64, C]}]\nnodes:\n"
+            "- {op: ReLUBackward, inputs: [r, d], outputs: [e], attributes: {use_dst: true}}\n"
+            "- {op: LayerNorm, inputs: [x], outputs: [y, m, v], attributes: {use_affine: false, begin_norm_axis: 1}}\n"
+            "- {op: LayerNormBackward, inputs: [x, e, m, v], outputs: [dx], attributes: {use_affine: false, "
+            "begin_norm_axis: 1}}\noutputs: [dx]\n",
+       true},
       {HEAD "dims: {T: 3}\ninputs: [{name: x, type: f32, shape: [20, 3]}]\nnodes:\n" // T is at most 20
             "- {op: Slice, inputs: [x], outputs: [y], attributes: {starts: [T - 1], ends: [T], axes: [0]}}\n"
             "- {op: Pad, inputs: [x], outputs: [z], attributes: {pads_begin: [T, 0], pads_end: [20 - T, 0]}}\n"
