@@ -488,9 +488,10 @@ static void steps_that_never_run_vouch_for_none(void **state) {
 // call has.
 static void addresses_of_many_axes_are_accepted(void **state) {
   (void)state;
-  static const struct {
+  static const struct Row {
     const char *text;
     bool is_open;
+    const char *schedule;
   } rows[] = {
       {HEAD "dims: {A: 24}\ninputs: [{name: x, type: f32, shape: [A, A, A, A, A, A, 20]}]\n"
             "nodes: [{op: StaticTranspose, inputs: [x], outputs: [y], attributes: {order: [5, 1, 0, 3, 6, 4, 2]}}]\n"
@@ -516,7 +517,7 @@ static void addresses_of_many_axes_are_accepted(void **state) {
             "- {op: LayerNorm, inputs: [x], outputs: [y, m, v], attributes: {use_affine: false, begin_norm_axis: 1}}\n"
             "- {op: LayerNormBackward, inputs: [x, e, m, v], outputs: [dx], attributes: {use_affine: false, "
             "begin_norm_axis: 1}}\noutputs: [dx]\n",
-       true},
+       true, "masks=1"},
       {HEAD "dims: {T: 3}\ninputs: [{name: x, type: f32, shape: [20, 3]}]\nnodes:\n" // T is at most 20
             "- {op: Slice, inputs: [x], outputs: [y], attributes: {starts: [T - 1], ends: [T], axes: [0]}}\n"
             "- {op: Pad, inputs: [x], outputs: [z], attributes: {pads_begin: [T, 0], pads_end: [20 - T, 0]}}\n"
@@ -544,16 +545,23 @@ static void addresses_of_many_axes_are_accepted(void **state) {
             "- {op: Equal, inputs: [j, i], outputs: [e]}\n- {op: Select, inputs: [e, z, c], outputs: [s]}\n"
             "- {op: TypeCast, inputs: [s], outputs: [{name: f, type: f16}]}\n"
             "- {op: Add, inputs: [p, f], outputs: [y]}\noutputs: [y]\n"},
+      {HEAD "inputs: [{name: x, type: f32, shape: [2, 3, 8]}, {name: w, type: bf16, shape: [4, 3, 3]}]\nnodes:\n"
+            "- {op: TypeCast, inputs: [x], outputs: [{name: h, type: bf16}]}\n" // a copy finds out what is inside, too
+            "- {op: Convolution, inputs: [h, w], outputs: [y], attributes: {strides: [2], pads_begin: [1], "
+            "pads_end: [1], dilations: [1], data_format: NCX, weights_format: OIX}}\noutputs: [y]\n"},
       {HEAD "inputs: [{name: x, type: f32, shape: [48, 48, 1]}, "
             "{name: z, type: f32, shape: [2, 48, 48, 1], order: [2, 3, 0, 1]}]\n"
             "nodes: [{op: MatMul, inputs: [x, z], outputs: [y], attributes: {transpose_a: true}}]\noutputs: [y]\n"},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+  for (size_t i = 0; i < 2 * (sizeof rows / sizeof *rows); i++) { // with and without fusion
+    const struct Row *row = &rows[i / 2];
     Lowered l;
     begin(&l);
-    lower_graph(&l, yaml_read(&system_allocator, "test.yaml", rows[i].text, strlen(rows[i].text), NULL, &l.d),
-                rows[i].is_open, true);
-    if (!l.p || !pipeline_build_trees(l.p, true)) fail_msg("row %zu: %s", i, l.p ? l.p->unsound : "no program");
+    if (row->schedule) assert_true(schedule_override(&l.overrides, row->schedule, &l.d));
+    lower_graph(&l, yaml_read(&system_allocator, "test.yaml", row->text, strlen(row->text), NULL, &l.d), row->is_open,
+                i % 2);
+    assert_non_null(l.p);
+    if (!pipeline_build_trees(l.p, true)) fail_msg("row %zu: %s", i / 2, l.p->unsound);
     deinit(&l);
   }
 }
