@@ -379,7 +379,7 @@ static int64_t beyond_segments(const Schedule *s, int *axis) {
       if (!cut || !cut->is_open) continue;
       *axis = cut->elements ? loop_vector_axis(l) : cut->axis;
       if (cut->elements) return cut->elements + LANES + 1;
-      for (int64_t extent = 2 * CHAIN / cut->inside + 1; extent < (int64_t)4 * CHAIN; extent++)
+      for (int64_t extent = (int64_t)2 * CHAIN / cut->inside + 1; extent < (int64_t)4 * CHAIN; extent++)
         if (chain_iterations(extent, cut->inside) > chain_limit(cut->inside, 1)) return extent;
     }
   return 0;

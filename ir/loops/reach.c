@@ -362,6 +362,7 @@ Amount reach_symbol(Reach *x, int64_t multiple, const Amount *bound, const Amoun
     symbol.bounds[symbol.nbounds++] = amount_keep(x, &closed);
     symbol.nclosed++;
   }
+  if (x->out_of_memory) return amount_of_symbol(0);
   symbol.value = greatest_value(x, &symbol);
   return amount_of_symbol(add_symbol(x, &symbol));
 }
