@@ -119,10 +119,6 @@ static void make_of_total(Gradient *g, const Node *node) {
 GRADIENT_WITH(SoftmaxCrossEntropy, .make_of_statistics = make_of_total) {
   const Value *src = node->inputs[0], *weights = node->inputs[WEIGHTS];
   const bool is_weighted = weights || node_attribute(node, "ignore_index")->is_set;
-  if (gradient_is_wanted(g, weights)) {
-    gradient_expand(g, node, expand_loss);
-    return;
-  }
   Node *backward = gradient_node(g, OP_SoftmaxCrossEntropyBackward, node);
   if (!backward) return;
   node_set_input(backward, 0, gradient_saved(g, src));
@@ -131,6 +127,7 @@ GRADIENT_WITH(SoftmaxCrossEntropy, .make_of_statistics = make_of_total) {
   if (weights) node_set_input(backward, 4, gradient_saved(g, weights));
   if (is_weighted && node_s64(node, "reduction") == LOSS_MEAN) node_set_input(backward, 3, total_of(g, node));
   gradient_give(g, node, 0, gradient_output(g, backward, 0, src->type, &src->shape));
+  if (gradient_is_wanted(g, weights)) gradient_expand(g, node, expand_loss);
 }
 
 // The gradient of each element's loss.

@@ -92,8 +92,9 @@ static void end_expansion(Gradient *g, Gradient *inner, const Node *node, const 
     const Value *v = node->inputs[i];
     if (!v) continue;
     Value *operand = own->inputs[i], *diff = inner->diff[operand->index - inner->first];
+    const bool is_given = g->given >> i & 1;
     g->given |= UINT64_C(1) << i;
-    if (!diff && gradient_is_wanted(g, v) && !g->diff[v->index - g->first])
+    if (!is_given && !diff && gradient_is_wanted(g, v) && !g->diff[v->index - g->first])
       diff = gradient_filled(g, v->type, &v->shape, 0);
     g->guard_of_input[i] = inner->guard[operand->index - inner->first];
     gradient_give(g, node, i, diff);
@@ -119,7 +120,7 @@ void gradient_expand(Gradient *g, const Node *node, Expansion *expand) {
   for (uint32_t i = 0; i < node->ninputs && !inner.failed; i++) {
     const Value *v = node->inputs[i];
     if (!v) continue;
-    inner.depends[own->inputs[i]->index - inner.first] = gradient_is_wanted(g, v);
+    inner.depends[own->inputs[i]->index - inner.first] = gradient_is_wanted(g, v) && !(g->given >> i & 1);
     inner.is_risky[own->inputs[i]->index - inner.first] = g->is_risky[v->index - g->first];
   }
   for (size_t n = first; n < end && !inner.failed; n++) gradient_find_flow(&inner, g->graph->nodes[n]);
@@ -143,6 +144,7 @@ void gradient_walk_back(Gradient *g, size_t first, size_t end) {
     if (rule->expand) gradient_expand(g, node, rule->expand);
     if (rule->make && has_other) rule->make(g, node, gradient_of_output(g, node, 0));
     if (has_other && (rule->make || rule->expand)) check_given(g, node);
+    g->given = 0;
     if (rule->make_of_statistics && has_statistic) rule->make_of_statistics(g, node);
   }
   g->node = NULL;
