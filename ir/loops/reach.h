@@ -6,7 +6,7 @@
 
 #include "ir/loops/loops.h"
 
-enum { MOST_FACTORS = 3, MOST_TERMS = 16, MOST_CLOSED = 3, MOST_BOUNDS = MOST_CLOSED + 2 };
+enum { MOST_FACTORS = 3, MOST_TERMS = MAX_AXES + 8, MOST_CLOSED = 3, MOST_BOUNDS = MOST_CLOSED + 2 };
 
 typedef struct Term {
   int64_t number; // at the hints

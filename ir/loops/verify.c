@@ -10,12 +10,6 @@
 
 static bool verify_nodes(Verifying *v, const LoopNode *n);
 
-static bool verify_nothing(Verifying *v, const LoopNode *n) {
-  (void)v;
-  (void)n;
-  return true;
-}
-
 // Indices
 
 static bool set_value(Verifying *v, Variable *var, const Amount *value) {
@@ -280,12 +274,12 @@ static bool verify_step(Verifying *v, const LoopNode *n) {
   return ok;
 }
 
-static bool (*const verifiers[])(Verifying *v, const LoopNode *n) = {
-    [NODE_COMMENT] = verify_nothing, [NODE_INDEX] = verify_set_index,   [NODE_FOR] = verify_for,
-    [NODE_IF] = verify_if,           [NODE_BUFFER] = verify_buffer,     [NODE_LET] = verify_let,
-    [NODE_UPDATE] = verify_update,   [NODE_STORE] = verify_store,       [NODE_MOVE] = verify_move,
-    [NODE_BARRIER] = verify_barrier, [NODE_PREFETCH] = verify_prefetch, [NODE_CALL] = verify_step,
-    [NODE_SCATTER] = verify_scatter, [NODE_FENCE] = verify_nothing,
+static bool (*const verifiers[NODE_FENCE + 1])(Verifying *v, const LoopNode *n) = {
+    // NULL: nothing can be wrong
+    [NODE_INDEX] = verify_set_index, [NODE_FOR] = verify_for,           [NODE_IF] = verify_if,
+    [NODE_BUFFER] = verify_buffer,   [NODE_LET] = verify_let,           [NODE_UPDATE] = verify_update,
+    [NODE_STORE] = verify_store,     [NODE_MOVE] = verify_move,         [NODE_BARRIER] = verify_barrier,
+    [NODE_CALL] = verify_step,       [NODE_PREFETCH] = verify_prefetch, [NODE_SCATTER] = verify_scatter,
 };
 
 static bool is_known_address(const Kernel *k, const Address *at) {
@@ -308,7 +302,7 @@ static bool verify_nodes(Verifying *v, const LoopNode *n) {
       return verify_fail(v, NULL, "a node has a kind, variable, flag, expression or access that does not exist");
     if (!v->loop->ninner && n->is_vector)
       return verify_fail(v, n, "it is a vector, but the loop has no axis that vectors lie along");
-    if (!verifiers[n->kind](v, n)) return false;
+    if (verifiers[n->kind] && !verifiers[n->kind](v, n)) return false;
   }
   scope_close(v, nscoped);
   return true;

@@ -175,7 +175,7 @@ bool gradient_is_at_hand(const Gradient *g, const Value *forward);
 // broadcast, and casting to its type. Does nothing if no gradient is wanted.
 void gradient_give(Gradient *g, const Node *node, uint32_t slot, Value *diff);
 
-// Gives what the expansion's gradients are, for all results of the forward node that have one.
+// Gives the gradients of an expansion of the forward node, through the results that it sets.
 void gradient_expand(Gradient *g, const Node *node, Expansion *expand);
 
 bool gradient_broadcasts(const Shape *from, const Shape *to); // by numpy's rules

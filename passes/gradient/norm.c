@@ -57,34 +57,24 @@ Value *norm_shifted_variance(Gradient *g, const Node *node, Value *variance) {
   return gradient_binary(g, OP_Add, variance, gradient_number(g, variance->type, node_f32(node, "epsilon")));
 }
 
-// Each element adds 1 / n to the mean and 2 (src - mean) / n to the variance.
-static void give_of_statistics(Gradient *g, const Node *node, uint32_t slot) {
-  const Value *src = node->inputs[0], *mean = node->outputs[slot];
+uint32_t norm_statistics_slot(const Node *forward) {
+  return forward->op->id == OP_BatchNormForwardTraining ? 3 : 1;
+}
+
+static void expand_statistics(Gradient *g, const Node *node, Value **results) {
+  const uint32_t slot = norm_statistics_slot(node);
   NormView view;
-  if (!gradient_is_wanted(g, src) || !norm_view(g, node, &view)) return;
-  const Type type = norm_type_of_statistics(src);
-  Value *x = gradient_in_shape(g, gradient_widened(g, gradient_saved(g, src)), &view.src);
-  Value *by_mean = gradient_cast(g, gradient_of_output(g, node, slot), type);
-  Value *by_variance = gradient_cast(g, gradient_of_output(g, node, slot + 1), type);
-  Value *each = gradient_in_shape(g, by_mean, &view.statistic);
-  if (by_variance) {
-    Value *center = mean && norm_is_precise(mean, src) ? gradient_in_shape(g, gradient_saved(g, mean), &view.statistic)
-                                                       : norm_mean(g, &view, x);
-    Value *slope = gradient_scaled(g, gradient_binary(g, OP_Subtract, x, center), 2);
-    slope = gradient_binary(g, OP_Multiply, slope, gradient_in_shape(g, by_variance, &view.statistic));
-    each = each ? gradient_binary(g, OP_Add, each, slope) : slope;
-  }
-  if (!by_variance) each = gradient_binary(g, OP_Multiply, each, gradient_filled(g, type, &view.src, 1));
-  each = gradient_binary(g, OP_Divide, each, gradient_count(g, type, &view.src, view.reduced));
-  gradient_give(g, node, 0, gradient_in_shape(g, each, &src->shape));
+  if (!norm_view(g, node, &view)) return;
+  Value *x = gradient_in_shape(g, gradient_widened(g, gradient_saved(g, node->inputs[0])), &view.src);
+  Value *mean = norm_mean(g, &view, x);
+  Value *square = gradient_unary(g, OP_Square, gradient_binary(g, OP_Subtract, x, mean));
+  Value *const both[] = {mean, norm_mean(g, &view, square)};
+  for (uint32_t i = 0; i < 2; i++)
+    if (node->outputs[slot + i]) results[slot + i] = gradient_in_shape(g, both[i], &node->outputs[slot + i]->shape);
 }
 
-static void make_of_row_statistics(Gradient *g, const Node *node) {
-  give_of_statistics(g, node, 1);
-}
-
-static void make_of_batch_statistics(Gradient *g, const Node *node) {
-  give_of_statistics(g, node, 3);
+static void make_of_statistics(Gradient *g, const Node *node) {
+  gradient_expand(g, node, expand_statistics);
 }
 
 // A copy of the forward node with running statistics that have no effect.
@@ -106,7 +96,7 @@ static void compute_batch_statistics(Gradient *g, const Node *node, Node *backwa
 // Always adds the outputs diff_gamma and diff_beta: without them BatchNormTrainingBackward ignores gamma.
 #define RUNNING ZERO("dst does not depend on running statistics")
 #define NO_RESULT REFUSED("gradients do not flow through running statistics")
-GRADIENT_WITH(BatchNormForwardTraining, .make_of_statistics = make_of_batch_statistics,
+GRADIENT_WITH(BatchNormForwardTraining, .make_of_statistics = make_of_statistics,
               .exceptions = {{"mean", RUNNING},
                              {"variance", RUNNING},
                              {"running_mean", NO_RESULT},
@@ -175,7 +165,7 @@ static void make_of_rows(Gradient *g, const Node *node, Value *diff, OperatorId 
 }
 
 #define OF_ROWS(name)                                                                                                  \
-  GRADIENT_WITH(name, .make_of_statistics = make_of_row_statistics) {                                                  \
+  GRADIENT_WITH(name, .make_of_statistics = make_of_statistics) {                                                      \
     make_of_rows(g, node, diff, OP_##name##Backward);                                                                  \
   }
 OF_ROWS(LayerNorm)

@@ -63,7 +63,7 @@ static bool has_own_statistics(const Node *node) {
   const Value *mean = norm_input(node, "mean"), *variance = norm_input(node, "variance");
   const Node *from = mean ? mean->producer : NULL;
   if (!from || !variance || variance->producer != from || from->inputs[0] != node->inputs[0]) return false;
-  const uint32_t slot = from->op->id == OP_BatchNormForwardTraining ? 3 : 1;
+  const uint32_t slot = norm_statistics_slot(from);
   return from->op->norm_scope == node->op->norm_scope && mean->output_slot == slot &&
          variance->output_slot == slot + 1 && norm_reduced_axes(from) == norm_reduced_axes(node) &&
          (from->op->norm_scope != SCOPE_GROUP || extent_equals(norm_ngroups(from), norm_ngroups(node)));

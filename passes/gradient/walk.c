@@ -92,7 +92,9 @@ static void end_expansion(Gradient *g, Gradient *inner, const Node *node, const 
     const Value *v = node->inputs[i];
     if (!v) continue;
     Value *operand = own->inputs[i], *diff = inner->diff[operand->index - inner->first];
-    if (!diff && gradient_is_wanted(g, v)) diff = gradient_filled(g, v->type, &v->shape, 0);
+    g->given |= UINT64_C(1) << i;
+    if (!diff && gradient_is_wanted(g, v) && !g->diff[v->index - g->first])
+      diff = gradient_filled(g, v->type, &v->shape, 0);
     g->guard_of_input[i] = inner->guard[operand->index - inner->first];
     gradient_give(g, node, i, diff);
     Value *given = operand->uses ? gradient_saved(g, v) : NULL;
@@ -122,7 +124,7 @@ void gradient_expand(Gradient *g, const Node *node, Expansion *expand) {
   }
   for (size_t n = first; n < end && !inner.failed; n++) gradient_find_flow(&inner, g->graph->nodes[n]);
   for (uint32_t i = 0; i < node->noutputs && !inner.failed; i++)
-    if (gradient_of_output(g, node, i))
+    if (results[i] && gradient_of_output(g, node, i))
       gradient_add(&inner, results[i], gradient_of_output(g, node, i), g->guard[node->outputs[i]->index - g->first]);
   if (!inner.failed) gradient_walk_back(&inner, first, end);
   g->scratch = inner.scratch;

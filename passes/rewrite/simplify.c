@@ -28,13 +28,24 @@ static bool constants_multiply(Match *m) {
   return isfinite(m->number);
 }
 
+// Whether the ones broadcast the operand, as the next operator may do itself; the engine checks that it does.
+static bool is_broadcast(Match *m) {
+  return !shape_equals(&m->values[0]->shape, &m->nodes[1]->outputs[0]->shape);
+}
+
 static const Rule rules[] = {
     // Identity operations
     {.name = "add-negative-zero", .pattern = NODE(Add, X, NUMBER(-0.0)), .replacement = X},
     {.name = "subtract-zero", .pattern = NODE(Subtract, X, NUMBER(0)), .replacement = X},
     {.name = "multiply-one", .pattern = NODE(Multiply, X, NUMBER(1)), .replacement = X},
-    {.name = "drop-ones-left", .pattern = LIKE(0, NODE(Multiply, X, NUMBER(1)), Y), .replacement = LIKE(0, X, Y)},
-    {.name = "drop-ones-right", .pattern = LIKE(0, Y, NODE(Multiply, X, NUMBER(1))), .replacement = LIKE(0, Y, X)},
+    {.name = "ones-left",
+     .pattern = LIKE(0, NAMED(1, Multiply, X, NUMBER(1)), Y),
+     .replacement = LIKE(0, X, Y),
+     .condition = is_broadcast},
+    {.name = "ones-right",
+     .pattern = LIKE(0, Y, NAMED(1, Multiply, X, NUMBER(1))),
+     .replacement = LIKE(0, Y, X),
+     .condition = is_broadcast},
     {.name = "divide-one", .pattern = NODE(Divide, X, NUMBER(1)), .replacement = X},
     {.name = "power-one", .pattern = POW(1, X), .replacement = X},
     {.name = "raised-to-one", .pattern = NODE(Power, X, NUMBER(1)), .replacement = X},

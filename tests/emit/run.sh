@@ -9,7 +9,9 @@
 set -u
 ngrad=$(realpath "$1")
 effort=${2:-sample}
-[ -n "${2:-}${NGRAD_CHECK-}" ] || effort=quick
+# The level of what has one way only, and tests no compiler.
+plain=-O1
+[ -n "${2:-}${NGRAD_CHECK-}" ] || effort=quick plain=-O0
 here=$(realpath "$(dirname "$0")")
 models=$here/../../models
 golden=${NGRAD_SHARED:-$here/../../../shared}/golden
@@ -274,8 +276,8 @@ named() { # GRAPH
     { print }' "$1" "$1"
 }
 check_open() { # NAME GRAPH-THAT-KNOWS GRAPH
-  emit "$2" --isa scalar && compiles gcc c11 -O1 -fopenmp && ./program >log 2>&1 && grep '^isa' log >known &&
-    emit "$3" --isa scalar && compiles gcc c11 -O1 -fopenmp && ./program >log 2>&1 &&
+  emit "$2" --isa scalar && compiles gcc c11 $plain -fopenmp && ./program >log 2>&1 && grep '^isa' log >known &&
+    emit "$3" --isa scalar && compiles gcc c11 $plain -fopenmp && ./program >log 2>&1 &&
     awk '/^extents/ { cases++ } cases < 2 && /^isa/' log >hint && diff known hint >log
   count "$1 has the same bits as with its extents baked in"
   check "$1" "$3"
@@ -379,7 +381,7 @@ else
   echo 'left out: emit: no localedef, or no sources of locales, so none where numbers have commas'
 fi
 
-emit "$layer_norm" --dim N=40 --prefix p7 && gcc -std=c11 -O1 -c "$source" -o symbols.o >log 2>&1 &&
+emit "$layer_norm" --dim N=40 --prefix p7 && gcc -std=c11 $plain -c "$source" -o symbols.o >log 2>&1 &&
   nm -g --defined-only symbols.o | awk '{ print $3 }' >log && [ "$(grep -cv '^p7' log)" -eq 0 ] && [ -s log ]
 count 'every symbol has the prefix'
 emit "$layer_norm" --dim N=40 && gcc -std=c11 -O2 -fno-pie -c "$source" -o code.o &&
@@ -398,11 +400,11 @@ done
 for name in extents load div hash_of; do
   rows f32 3 17 | sed "s/^name: rows/name: $name/" >graph.yaml
   rm -f first
-  emit graph.yaml --isa scalar && passes gcc c11 -O1
+  emit graph.yaml --isa scalar && passes gcc c11 $plain
   count "a graph whose name is $name"
 done
 rm -f first
-emit "$here/shifted_labels.yaml" --isa scalar && ! grep -q '{(double)NAN' "$test" && passes gcc c11 -O1
+emit "$here/shifted_labels.yaml" --isa scalar && ! grep -q '{(double)NAN' "$test" && passes gcc c11 $plain
 count 'labels of a self-test are classes, after a subtraction'
 cat >cubes.yaml <<'Y'
 format: ngrad/1
@@ -413,7 +415,7 @@ nodes: [{op: ReduceSum, inputs: [x], outputs: [y], attributes: {axes: [0]}}]
 outputs: [y]
 Y
 rm -f first
-emit cubes.yaml --isa scalar && grep -qF '{{2, 0}, {1, 0}, {0, 0}}' "$test" && passes gcc c11 -O1
+emit cubes.yaml --isa scalar && grep -qF '{{2, 0}, {1, 0}, {0, 0}}' "$test" && passes gcc c11 $plain
 count 'a self-test without extents at which tensors are large'
 cat >nothing.yaml <<'Y'
 format: ngrad/1
@@ -426,7 +428,7 @@ nodes:
 outputs: [y]
 Y
 rm -f first
-emit nothing.yaml --isa scalar && passes gcc c11 -O1
+emit nothing.yaml --isa scalar && passes gcc c11 $plain
 count 'indices of axes around one that has no elements, times an open extent'
 # What they share runs in many graphs; here each operator is, also of nothing, and no compiler has a word to say.
 reads() { # COMPILER LANGUAGE OPTION... FILE...; without making anything of it
@@ -499,7 +501,7 @@ int main(void) {
   return wrong;
 }
 C
-emit taken.yaml --threads none && gcc -std=c11 -O1 -Ipair taken.c "$source" -lm -o program >log 2>&1 && ./program
+emit taken.yaml --threads none && gcc -std=c11 $plain -Ipair taken.c "$source" -lm -o program >log 2>&1 && ./program
 count 'rows of 21 million elements'
 
 # Rows of nothing, at indices that the function computes.
@@ -523,7 +525,7 @@ int main(void) {
   return chosen(0, 0, z, y, workspace, sizeof workspace, chosen_ISA_BEST) != chosen_INDEX_OUT_OF_RANGE;
 }
 C
-emit chosen.yaml --threads none && gcc -std=c11 -O1 -Ipair chosen.c "$source" -lm -o program >log 2>&1 && ./program
+emit chosen.yaml --threads none && gcc -std=c11 $plain -Ipair chosen.c "$source" -lm -o program >log 2>&1 && ./program
 count 'rows of nothing are refused'
 
 # Cases

@@ -21,9 +21,9 @@ for mpi in openmpi mpich; do
   if has mpirun.$mpi && has mpicc.$mpi; then launchers="$launchers $mpi"; else echo "left out: ranks: no $mpi"; fi
 done
 [ -n "$launchers" ] || exit 77
-is_quick=false counts='1 2 3 4 7' emitted_counts='1 2 3 4 7 9'
+is_quick=false level=-O1 counts='1 2 3 4 7' emitted_counts='1 2 3 4 7 9'
 if ! takes_all; then
-  is_quick=true launchers=${launchers##* } counts='2 3' emitted_counts=3
+  is_quick=true level=-O0 launchers=${launchers##* } counts='2 3' emitted_counts=3
 fi
 
 # A minute is much more than anything here takes: who hangs is ended, with status 124.
@@ -370,11 +370,11 @@ done
 # Emitted C
 "$ngrad" train net.yaml --optimizer adam --accumulate 8 --threads none -o c >stdout 2>stderr
 count 'C of a step with leaves'
-gcc -std=c11 -O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Ic -c c/net.c -o net.o >stdout 2>stderr &&
-  gcc -std=c11 -O1 -Wall -Wextra -Werror -Ic "$here/emitted.c" net.o -lm -o alone >stdout 2>stderr && ./alone alone.npz >stdout
+gcc -std=c11 $level -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Ic -c c/net.c -o net.o >stdout 2>stderr &&
+  gcc -std=c11 $level -Wall -Wextra -Werror -Ic "$here/emitted.c" net.o -lm -o alone >stdout 2>stderr && ./alone alone.npz >stdout
 count 'C of one process'
 for mpi in $launchers; do
-  "mpicc.$mpi" -std=c11 -O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -DUSES_MPI -Ic "$here/emitted.c" net.o c/net_mpi.c \
+  "mpicc.$mpi" -std=c11 $level -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -DUSES_MPI -Ic "$here/emitted.c" net.o c/net_mpi.c \
     -lm -o "ranks_$mpi" >stdout 2>stderr
   count "C of ranks compiles by $mpi's mpicc without warnings"
   for n in $emitted_counts; do
@@ -411,12 +411,12 @@ int main(void) {
 }
 C
 "$ngrad" emit common.yaml --threads none -o c >stdout 2>stderr &&
-  gcc -std=c11 -O1 -Wall -Wextra -Werror common.c c/common.c -lm -o common >stdout 2>stderr && ./common >stdout
+  gcc -std=c11 $level -Wall -Wextra -Werror common.c c/common.c -lm -o common >stdout 2>stderr && ./common >stdout
 count 'C checks all indices of an input without leaves'
 for loss in mse bce; do
   printf 'format: ngrad/1\nname: %s\ndims: {N: 5}\ninputs: [{name: x, type: f32, shape: [N, 6]}]\nstate: [{name: w, type: f32, shape: [6, 2], init: {fan_in: 6}}]\nnodes: [{op: MatMul, inputs: [x, w], outputs: [y]}]\noutputs: [y]\n' $loss >$loss.yaml
   "$ngrad" train $loss.yaml --loss $loss --accumulate 4 --threads none -o c >stdout 2>stderr &&
-    gcc -std=c11 -O1 -Wall -Wextra -Wshadow -Werror -c c/$loss.c -o $loss.o >stdout 2>stderr
+    gcc -std=c11 $level -Wall -Wextra -Wshadow -Werror -c c/$loss.c -o $loss.o >stdout 2>stderr
   count "C of a step with the input that --loss $loss adds"
 done
 

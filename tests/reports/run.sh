@@ -11,6 +11,8 @@ if [ ! -d "$reports" ] || [ ! -d "$attacks" ]; then
   echo 'left out: reports: no cases, as there is no ../shared'
   exit 77
 fi
+# shellcheck source=tests/quick_compiler.sh
+. "$tests/quick_compiler.sh"
 # shellcheck source=tests/checks.sh
 . "$tests/checks.sh"
 

@@ -1,6 +1,7 @@
 // Dropout drops the same elements for all layouts of its result: with all passes and with none, interpreted, in
 // scalar code and for the best ISA, forward and in its gradient.
 #include "tests/unit/api_case.h"
+#include "tests/unit/quick_compiler.h"
 
 enum { MOST_TENSORS = 8 };
 static const int64_t nelems = 570; // 6 * 5 * 19
@@ -116,5 +117,5 @@ static void layouts_do_not_change_what_is_dropped(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(layouts_do_not_change_what_is_dropped)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, compile_by_effort, NULL);
 }

@@ -1,6 +1,7 @@
 // Kernels that differ only in their operands share functions: a network of more equal layers has no more functions, and
 // the interpreter's results.
 #include "tests/unit/api_case.h"
+#include "tests/unit/quick_compiler.h"
 
 #include "ir/support/text.h"
 
@@ -91,5 +92,5 @@ int main(void) {
       cmocka_unit_test(more_layers_have_no_more_functions),
       cmocka_unit_test(layers_that_share_functions_compute_the_same),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, compile_by_effort, NULL);
 }

@@ -6,6 +6,7 @@
 #include "passes/gradient/gradient.h"
 #include "tests/unit/gradient_edges.h"
 #include "tests/unit/literals.h"
+#include "tests/unit/quick_compiler.h"
 
 #include <math.h>
 
@@ -219,5 +220,5 @@ int main(void) {
       cmocka_unit_test(each_operator_with_a_gradient_has_a_row),
       cmocka_unit_test(gradients_are_right_at_edges),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, compile_by_effort, NULL);
 }

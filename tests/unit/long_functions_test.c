@@ -1,6 +1,7 @@
 // Functions that loops call because they have many of them: the same bits as where they are inlined, and little C.
 #include "frontend/api/ngrad.h"
 #include "ir/support/text.h"
+#include "tests/unit/quick_compiler.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -128,5 +129,5 @@ int main(void) {
       cmocka_unit_test(functions_in_f64_that_are_called_have_the_same_bits),
       cmocka_unit_test(each_is_there_once_however_often_it_is_called),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, compile_by_effort, NULL);
 }

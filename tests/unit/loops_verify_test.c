@@ -488,9 +488,10 @@ static void steps_that_never_run_vouch_for_none(void **state) {
 // call has.
 static void addresses_of_many_axes_are_accepted(void **state) {
   (void)state;
-  static const struct {
+  static const struct Row {
     const char *text;
     bool is_open;
+    const char *schedule;
   } rows[] = {
       {HEAD "dims: {A: 24}\ninputs: [{name: x, type: f32, shape: [A, A, A, A, A, A, 20]}]\n"
             "nodes: [{op: StaticTranspose, inputs: [x], outputs: [y], attributes: {order: [5, 1, 0, 3, 6, 4, 2]}}]\n"
@@ -505,6 +506,18 @@ static void addresses_of_many_axes_are_accepted(void **state) {
             "inputs: [{name: x, type: f32, shape: [33, E, 15, D, 48, C, A], order: [4, 1, 5, 2, 0, 6, 3]}]\n"
             "nodes: [{op: ArgMax, inputs: [x], outputs: [y], attributes: {axis: 6}}]\noutputs: [y]\n",
        true},
+      {HEAD "dims: {A: 3, D: 2, E: 3, F: 6, G: 4}\n" // 14 axes, and as many terms
+            "inputs: [{name: x, type: f32, shape: [G, D, 15, E, E, F, A]}]\n"
+            "nodes: [{op: Tile, inputs: [x], outputs: [y], attributes: {repeats: [3, 2, 3, 3, 3, 2, 3]}}]\n"
+            "outputs: [y]\n",
+       true},
+      {HEAD "dims: {A: 33, C: 64}\ninputs: [{name: x, type: f64, shape: [A, 64, C]}, " // a sum reads a saved mask
+            "{name: r, type: f64, shape: [A, 64, C]}, {name: d, type: f64, shape: [A, 64, C]}]\nnodes:\n"
+            "- {op: ReLUBackward, inputs: [r, d], outputs: [e], attributes: {use_dst: true}}\n"
+            "- {op: LayerNorm, inputs: [x], outputs: [y, m, v], attributes: {use_affine: false, begin_norm_axis: 1}}\n"
+            "- {op: LayerNormBackward, inputs: [x, e, m, v], outputs: [dx], attributes: {use_affine: false, "
+            "begin_norm_axis: 1}}\noutputs: [dx]\n",
+       true, "masks=1"},
       {HEAD "dims: {T: 3}\ninputs: [{name: x, type: f32, shape: [20, 3]}]\nnodes:\n" // T is at most 20
             "- {op: Slice, inputs: [x], outputs: [y], attributes: {starts: [T - 1], ends: [T], axes: [0]}}\n"
             "- {op: Pad, inputs: [x], outputs: [z], attributes: {pads_begin: [T, 0], pads_end: [20 - T, 0]}}\n"
@@ -523,16 +536,32 @@ static void addresses_of_many_axes_are_accepted(void **state) {
       {HEAD "inputs: [{name: x, type: f32, shape: [8, 100, 4, 4, 8, 100, 20], order: [3, 2, 6, 0, 4, 1, 5]}]\n"
             "nodes: [{op: Tile, inputs: [x], outputs: [y], attributes: {repeats: [1, 3, 2, 1, 2, 1, 3]}}]\n"
             "outputs: [y]\n"},
+      {HEAD "inputs: [{name: x, type: f16, shape: [64, 64, 64]}, {name: w, type: f16, shape: [64, 7, 64]}, "
+            "{name: z, type: f32, shape: [64, 1, 7]}]\n"
+            "constants: [{name: c, type: f32, shape: [64, 64, 7], value: 0.0}]\nnodes:\n" // rows share j
+            "- {op: MatMul, inputs: [x, w], outputs: [p], attributes: {transpose_b: true}}\n"
+            "- {op: GenIndex, inputs: [c], outputs: [{name: i, type: s32}], attributes: {axis: 1}}\n"
+            "- {op: GenIndex, inputs: [c], outputs: [{name: j, type: s32}], attributes: {axis: 0}}\n"
+            "- {op: Equal, inputs: [j, i], outputs: [e]}\n- {op: Select, inputs: [e, z, c], outputs: [s]}\n"
+            "- {op: TypeCast, inputs: [s], outputs: [{name: f, type: f16}]}\n"
+            "- {op: Add, inputs: [p, f], outputs: [y]}\noutputs: [y]\n"},
+      {HEAD "inputs: [{name: x, type: f32, shape: [2, 3, 8]}, {name: w, type: bf16, shape: [4, 3, 3]}]\nnodes:\n"
+            "- {op: TypeCast, inputs: [x], outputs: [{name: h, type: bf16}]}\n" // a copy finds out what is inside, too
+            "- {op: Convolution, inputs: [h, w], outputs: [y], attributes: {strides: [2], pads_begin: [1], "
+            "pads_end: [1], dilations: [1], data_format: NCX, weights_format: OIX}}\noutputs: [y]\n"},
       {HEAD "inputs: [{name: x, type: f32, shape: [48, 48, 1]}, "
             "{name: z, type: f32, shape: [2, 48, 48, 1], order: [2, 3, 0, 1]}]\n"
             "nodes: [{op: MatMul, inputs: [x, z], outputs: [y], attributes: {transpose_a: true}}]\noutputs: [y]\n"},
   };
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+  for (size_t i = 0; i < 2 * (sizeof rows / sizeof *rows); i++) { // with and without fusion
+    const struct Row *row = &rows[i / 2];
     Lowered l;
     begin(&l);
-    lower_graph(&l, yaml_read(&system_allocator, "test.yaml", rows[i].text, strlen(rows[i].text), NULL, &l.d),
-                rows[i].is_open, true);
-    if (!l.p || !pipeline_build_trees(l.p, true)) fail_msg("row %zu: %s", i, l.p ? l.p->unsound : "no program");
+    if (row->schedule) assert_true(schedule_override(&l.overrides, row->schedule, &l.d));
+    lower_graph(&l, yaml_read(&system_allocator, "test.yaml", row->text, strlen(row->text), NULL, &l.d), row->is_open,
+                i % 2);
+    assert_non_null(l.p);
+    if (!pipeline_build_trees(l.p, true)) fail_msg("row %zu: %s", i / 2, l.p->unsound);
     deinit(&l);
   }
 }

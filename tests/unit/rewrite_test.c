@@ -23,9 +23,9 @@
   "- {name: half, type: bf16, shape: [9, 9]}\nconstants:\n"                                                            \
   "- {name: zero, type: f32, shape: [], value: 0}\n- {name: minus_zero, type: f32, shape: [], value: -0.0}\n"          \
   "- {name: one, type: f32, shape: [], value: 1}\n- {name: minus_one, type: f32, shape: [], value: -1}\n"              \
-  "- {name: two, type: f32, shape: [], value: 2}\n- {name: eight, type: f32, shape: [], value: -8}\n- {name: three, "  \
-  "type: f32, shape: [], value: 3}\n"                                                                                  \
-  "- {name: sevens, type: f32, shape: [9], value: 7}\nnodes:\n"
+  "- {name: eight, type: f32, shape: [], value: -8}\n- {name: three, type: f32, shape: [], value: 3}\n"                \
+  "- {name: two, type: f32, shape: [], value: 2}\n- {name: sevens, type: f32, shape: [9], value: 7}\n"                 \
+  "- {name: ones, type: f32, shape: [9, 9], value: 1}\nnodes:\n"
 #define NODE_OF(op, inputs, output) "- {op: " op ", inputs: [" inputs "], outputs: [" output "]}\n"
 #define WITH(op, inputs, output, attributes)                                                                           \
   "- {op: " op ", inputs: [" inputs "], outputs: [" output "], attributes: {" attributes "}}\n"
@@ -114,8 +114,9 @@ static const Case cases[] = {
     {"subtract-zero", FILE_BEGIN NODE_OF("Square", "x", "s") NODE_OF("Subtract", "s, zero", "r") OUTPUTS("r"),
      "Square"},
     {"multiply-one", FILE_BEGIN NODE_OF("Multiply", "one, x", "r") LAST, "Subtract"},
-    {"drop-ones-left", FILE_BEGIN NODE_OF("Multiply", "x, one", "r") LAST, "Subtract"},
-    {"drop-ones-right", FILE_BEGIN NODE_OF("Multiply", "x, one", "r") NODE_OF("Subtract", "y, r", "s") OUTPUTS("s"),
+    {"ones-left", FILE_BEGIN NODE_OF("Multiply", "row, ones", "r") NODE_OF("Subtract", "r, x", "s") OUTPUTS("s"),
+     "Subtract"},
+    {"ones-right", FILE_BEGIN NODE_OF("Multiply", "row, ones", "r") NODE_OF("Subtract", "x, r", "s") OUTPUTS("s"),
      "Subtract"},
     {"divide-one", FILE_BEGIN NODE_OF("Divide", "x, one", "r") LAST, "Subtract"},
     {"power-one", FILE_BEGIN WITH("Pow", "x", "r", "beta: 1") LAST, "Subtract"},

@@ -66,10 +66,10 @@ static void need_body(NestBuilder *r, int depth) {
     if (is_root_at(r, root, depth)) need_root(r, root);
 }
 
-// Whether an expression is computed before the loop over rows: it is the same for all rows, and needs no sum that ends
-// in this body.
+// Whether an expression is computed before the loop over rows: it takes nothing of single rows, and needs no sum that
+// ends in this body.
 static bool is_before_rows(const NestBuilder *r, ExprId id) {
-  return !varies_by_row(r, r->k->exprs[id].axes) && r->ready[id] <= r->sweep;
+  return !r->is_of_row[id] && r->ready[id] <= r->sweep;
 }
 
 static void make_vectors(NestBuilder *r, bool before_rows) {
@@ -80,7 +80,7 @@ static void make_vectors(NestBuilder *r, bool before_rows) {
 
 static void make_scalars_of_row(NestBuilder *r) {
   for (ExprId id = 1; id < r->k->nexprs; id++)
-    if (is_emitted(r, id) && expr_level(r, id) == LEVEL_MIDDLE && is_of_row(r, r->k->exprs[id].axes))
+    if (is_emitted(r, id) && expr_level(r, id) == LEVEL_MIDDLE && has_rows(r) && r->is_of_row[id])
       make_scalar(r, id, ~0U);
 }
 

@@ -35,6 +35,7 @@ typedef struct FuzzOptions {
   bool is_extreme;    // of the graph to make: random_graph.h; a graph that takes EXTREME_SECONDS or EXTREME_NBYTES is a
                       // finding
   bool is_compiled;   // else passes are checked by the interpreter alone
+  bool is_quick;      // each graph is compiled without optimisation
   bool is_emitted;    // emitted C, with its self-test under sanitizers
   bool has_qemu;      // the same on aarch64, under an emulator
   bool no_targets;    // do not test that the machine's caches and registers change no bits

@@ -225,6 +225,7 @@ static void run_group(Trial *t, Passes *p, unsigned percent) {
   while (!other.isa->is_available());
   other.target = own_target(other.isa);
   other.effort = random_chance(random, 25) ? 1 : 2; // people have -O2
+  if (t->options->is_quick) other.effort = 0;
   if (random_chance(random, percent) && !t->report->kind[0]) run_way(t, p, &other);
   other = way;
   other.target = random_target(random);
