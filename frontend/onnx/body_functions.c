@@ -199,6 +199,13 @@ static Term stack(Body *f, Term *a, size_t count) {
   return term_value(onnx_stack(f->x, a[0].values, a[0].count, (int)axis));
 }
 
+// one_hot(labels, n, x): 1 along axis 1 where the class is the label, in the type of x
+static Term one_hot(Body *f, Term *a, size_t count) {
+  int64_t n;
+  if (count < 3 || !tensor_of(f, &a[0]) || !tensor_of(f, &a[2]) || !to_int(f, &a[1], &n)) return nothing;
+  return term_value(build_one_hot(&f->x->build, a[0].value, 1, n, a[2].value->type));
+}
+
 // graph('name', x): the graph of this attribute with the input x; without the attribute, x
 static Term apply_graph(Body *f, Term *a, size_t count) {
   if (count < 2) return nothing;
@@ -217,7 +224,7 @@ static const struct {
                  {"down", down, false},      {"index", index_of, false},   {"expect", expect, true},
                  {"push", push, false},      {"stack", stack, false},      {"graph", apply_graph, false},
                  {"list", list_of, false},   {"count", count_of, false},   {"item", item, false},
-                 {"bits", bits_of, false},   {"real", is_real, false}};
+                 {"bits", bits_of, false},   {"real", is_real, false},     {"one_hot", one_hot, false}};
 
 Term body_call_function(Recipe *recipe, RecipeCall *call) {
   size_t i = 0;

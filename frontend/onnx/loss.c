@@ -27,58 +27,6 @@ bool onnx_cross_entropy(Onnx *x) {
   return onnx_out(x, 1, build_along(b, OP_LogSoftmax, in[0], 1));
 }
 
-static Value *sum(Onnx *x, Value *v, int first, int end) {
-  int64_t axes[MAX_RANK];
-  if (!v || end <= first) return v;
-  for (int i = first; i < end; i++) axes[i - first] = i;
-  return build_reduce(&x->build, OP_ReduceSum, v, axes, (size_t)(end - first), false);
-}
-
-// How much each label counts: 0 if it is ignored, else 1, but NaN if it is no class; with an axis of extent 1 in place
-// of the classes. own: whether the class is the label, as numbers.
-static Value *counts_of(Onnx *x, Value *src, Value *labels, Value *own) {
-  Builder *b = &x->build;
-  const int64_t classes = 1;
-  OnnxAttribute ignored;
-  Value *is_class = build_reduce(b, OP_ReduceSum, own, &classes, 1, true);
-  if (!is_class) return NULL;
-  Value *one = build_number(b, src->type, NULL, 1), *zero = build_number(b, src->type, NULL, 0);
-  Value *counts =
-      build_choose(b, build_binary(b, OP_Greater, is_class, zero), one, build_number(b, src->type, NULL, NAN));
-  if (!onnx_attribute(x, "ignore_index", ONNX_INT, &ignored)) return counts;
-  int64_t shape[MAX_RANK] = {extent_value(src->shape.extent[0]), 1};
-  for (int i = 2; i < src->shape.rank; i++) shape[i] = extent_value(src->shape.extent[i]);
-  Value *is_ignored = build_binary(b, OP_Equal, labels, build_like(b, labels, (double)ignored.i));
-  is_ignored = build_reshape(b, is_ignored, shape, (size_t)src->shape.rank);
-  return build_choose(b, is_ignored, zero, counts);
-}
-
-// -weights[y] * src[y] along axis 1, where y is the label. Elements of other classes are selected to 0 before the sum
-// over classes.
-bool onnx_nll(Onnx *x) {
-  Builder *b = &x->build;
-  Value *src = onnx_in(x, 0), *labels = onnx_in(x, 1), *weights = onnx_in(x, 2);
-  if (!src || !labels || src->shape.rank < 2) return build_error(b, "expected scores of at least 2 axes, and labels");
-  const int64_t nclasses = extent_value(src->shape.extent[1]);
-  if (nclasses < 0) return build_error(b, "expected a number of classes");
-  Value *own = build_one_hot(b, labels, 1, nclasses, src->type), *weight = own;
-  if (weights) {
-    int64_t shape[MAX_RANK] = {nclasses};
-    for (int i = 1; i < src->shape.rank - 1; i++) shape[i] = 1;
-    weight = build_binary(b, OP_Multiply, weight, build_reshape(b, weights, shape, (size_t)src->shape.rank - 1));
-  }
-  Value *counts = own ? counts_of(x, src, labels, own) : NULL;
-  weight = build_binary(b, OP_Multiply, weight, counts);
-  if (!weight) return false;
-  Value *zero = build_like(b, src, 0),
-        *counted = build_choose(b, build_binary(b, OP_NotEqual, weight, zero), src, zero);
-  Value *loss = build_unary(b, OP_Neg, sum(x, build_binary(b, OP_Multiply, weight, counted), 1, 2));
-  const char *reduction = take_reduction(x);
-  if (loss && *reduction != 'n') loss = sum(x, loss, 0, loss->shape.rank);
-  if (*reduction == 'm') loss = build_binary(b, OP_Divide, loss, sum(x, weight, 0, src->shape.rank));
-  return onnx_out(x, 0, loss);
-}
-
 // Optimizers: inputs are the rate and the number of previous steps, then all tensors, all gradients, and each state of
 // all tensors.
 

@@ -180,18 +180,13 @@ bool onnx_instance_norm(Onnx *x) {
   return onnx_out(x, 0, build_one(&x->build, node));
 }
 
-// The mean over the listed axes, which stay with extent 1.
-static Value *mean(Onnx *x, Value *v, const Ints *axes) {
-  return build_reduce(&x->build, OP_ReduceMean, v, axes->items, axes->count, true);
-}
-
 // (x - mean) / sqrt(variance + epsilon); *centre becomes the mean, and *scale the factor.
 static Value *normalise(Onnx *x, Value *v, const Ints *axes, double epsilon, Value **centre, Value **scale) {
   Builder *b = &x->build;
   if (!v) return NULL;
-  *centre = mean(x, v, axes);
+  *centre = build_reduce(b, OP_ReduceMean, v, axes->items, axes->count, true);
   Value *centred = build_binary(b, OP_Subtract, v, *centre),
-        *variance = mean(x, build_unary(b, OP_Square, centred), axes);
+        *variance = build_reduce(b, OP_ReduceMean, build_unary(b, OP_Square, centred), axes->items, axes->count, true);
   if (!variance) return NULL;
   *scale = build_unary(b, OP_Reciprocal,
                        build_unary(b, OP_Sqrt, build_binary(b, OP_Add, variance, build_like(b, v, epsilon))));
