@@ -3,7 +3,7 @@
 //
 // In numbers (tests/loops/numbers.h), results have the bits of compiled code. In hashes, a load is a hash of tensor and
 // element, and an operation one of operator and operands: two results are equal if the same operations are applied to
-// the same elements in the same order.
+// the same elements in the same order. Operations on numbers alone, as indices are, and choices by such are computed.
 #ifndef NGRAD_IR_KERNEL_DOMAIN_H
 #define NGRAD_IR_KERNEL_DOMAIN_H
 
