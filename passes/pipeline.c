@@ -12,6 +12,7 @@
 //   split-casts            after common-subexpressions, which would merge its casts; before fuse
 //   reshape-layouts        after movement, which would remove its copies; before fuse, which must see them
 //   quantize-scales        after common-subexpressions, which compares lists of scales but not large constants
+//   transpose-weights      after common-subexpressions, which would compare tensors; before fuse, which must see shapes
 //   aliases                after all rewriting passes, which change uses
 //   fuse                   after all rewriting passes, which would invalidate its regions
 //   slice-regions          after fuse: it groups kernels, not nodes
@@ -63,6 +64,8 @@ const Pass passes[] = {
     {"reshape-layouts", pass_reshape_layouts, "copy the input of a reshape to row-major layout if its layout differs",
      NULL, true},
     {"quantize-scales", pass_quantize_scales, "turn lists of scales into constant tensors", NULL, true},
+    {"transpose-weights", pass_transpose_weights,
+     "transpose constant weights of products of few rows, which each call would copy", NULL, false},
     {"aliases", pass_aliases, "turn reshapes, transposes and slices into views of their operands", NULL, false},
     {"fuse", pass_fuse, "choose the nodes that become one kernel", NULL, true},
     {"slice-regions", pass_slice_regions,

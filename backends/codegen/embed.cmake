@@ -1,8 +1,36 @@
-# cmake -D INPUT=FILE -D OUTPUT=FILE.c -D SYMBOL=NAME [-D IS_TEMPLATE=ON] -P embed.cmake
+# cmake -D INPUT=FILE -D OUTPUT=FILE.c -D SYMBOL=NAME [-D IS_TEMPLATE=ON] [-D TEMPLATES=FILE] -P embed.cmake
 # Writes C that defines NAME as the text of INPUT. NAME is an array of characters, because standard C guarantees string
 # literals of at most 4095 bytes. Every byte is a character constant, so that bytes above 127 fit a signed char too.
 # IS_TEMPLATE: INPUT is also compiled; its names begin with ngrad_, which becomes the prefix of an emitted file.
-if(IS_TEMPLATE)
+# TEMPLATES: a header with macros EACH_..., whose bodies are functions; where INPUT uses one, the text has the functions.
+if(TEMPLATES)
+  file(READ ${INPUT} text)
+  file(READ ${TEMPLATES} templates)
+  string(REGEX REPLACE "#include[^\n]*\n" "" text "${text}")
+  while(text MATCHES "\n(EACH_[A-Z0-9_]+)\\(([^\n]*)\\)\n")
+    set(use "${CMAKE_MATCH_0}")
+    set(name ${CMAKE_MATCH_1})
+    string(FIND "${templates}" "#define ${name}(" at)
+    string(REGEX REPLACE ", *" ";" arguments "${CMAKE_MATCH_2}")
+    string(SUBSTRING "${templates}" ${at} -1 body)
+    string(REGEX MATCH "\\(([A-Z0-9_, ]+)\\) [^\n]*\n" head "${body}")
+    string(REPLACE ", " ";" parameters "${CMAKE_MATCH_1}")
+    string(LENGTH "#define ${name}${head}" begin)
+    string(FIND "${body}\n" "\n\n" end)
+    math(EXPR nbytes "${end} + 1 - ${begin}")
+    string(SUBSTRING "${body}" ${begin} ${nbytes} body)
+    string(REPLACE " \\\n" "\n" body "${body}")
+    string(REPLACE "##" "@" body "${body}")
+    foreach(parameter argument IN ZIP_LISTS parameters arguments)
+      foreach(time IN ITEMS 1 2) # a name between two matches
+        string(REGEX REPLACE "([^A-Za-z0-9_])${parameter}([^A-Za-z0-9_])" "\\1${argument}\\2" body "${body}")
+      endforeach()
+    endforeach()
+    string(REPLACE "@" "" body "${body}")
+    string(REPLACE "${use}" "\n${body}\n" text "${text}")
+  endwhile()
+  string(HEX "${text}" bytes)
+elseif(IS_TEMPLATE)
   file(READ ${INPUT} text)
   string(REGEX REPLACE "ngrad_(ranks|message)" "@_\\1" text "${text}")
   string(REPLACE "ngrad_" "@_leaves_" text "${text}")

@@ -21,8 +21,14 @@ static bool is_allowed(const Allowed *a, int64_t index) {
   return (index >= a->least && index < a->end) || (a->has_ignored && index == a->ignored);
 }
 
-#define FIND_WRONG(T)                                                                                                  \
-  for (const T *x = data; i < nelems && is_allowed(a, x[i]); i++) continue
+// Numbers of u64 beyond s64 are no indices, as INT64_MAX is none.
+static int64_t index_of_u64(uint64_t number) {
+  return number < INT64_MAX ? (int64_t)number : INT64_MAX;
+}
+
+#define FIND_WRONG_AS(T, index)                                                                                        \
+  for (const T *x = data; i < nelems && is_allowed(a, index(x[i])); i++) continue
+#define FIND_WRONG(T) FIND_WRONG_AS(T, (int64_t))
 
 // The offset in memory of the first wrong element; nelems: all are right.
 static size_t find_wrong(Type type, const void *data, size_t nelems, const Allowed *a) {
@@ -30,11 +36,20 @@ static size_t find_wrong(Type type, const void *data, size_t nelems, const Allow
   switch (type) {
   case TYPE_S64: FIND_WRONG(int64_t); break;
   case TYPE_S32: FIND_WRONG(int32_t); break;
+  case TYPE_U64: FIND_WRONG_AS(uint64_t, index_of_u64); break;
+  case TYPE_U32: FIND_WRONG(uint32_t); break;
+  case TYPE_S16: FIND_WRONG(int16_t); break;
+  case TYPE_U16: FIND_WRONG(uint16_t); break;
   case TYPE_S8: FIND_WRONG(int8_t); break;
   case TYPE_U8: FIND_WRONG(uint8_t); break;
   default: return nelems;
   }
   return i;
+}
+
+static int64_t index_at(const Tensor *t, size_t place) {
+  const int64_t integer = integer_at(t->type, t->data, place);
+  return t->type == TYPE_U64 ? index_of_u64((uint64_t)integer) : integer;
 }
 
 int64_t integer_at(Type type, const void *data, size_t place) {
@@ -66,7 +81,7 @@ static size_t find_wrong_in_parts(const IndexCheck *c, const Tensor *t, const Al
   int64_t count[MAX_RANK] = {0}, stride[MAX_RANK], index[MAX_RANK] = {0}, place = find_region(c, t, count, stride);
   if (place < 0) return (size_t)tensor_nelems(t);
   int axis = 0;
-  while (axis >= 0 && is_allowed(a, integer_at(t->type, t->data, (size_t)place))) {
+  while (axis >= 0 && is_allowed(a, index_at(t, (size_t)place))) {
     for (axis = t->rank - 1; axis >= 0 && ++index[axis] == count[axis]; axis--) {
       place -= (count[axis] - 1) * stride[axis];
       index[axis] = 0;
@@ -121,10 +136,10 @@ static void tell(ng_context *ctx, const Graph *g, const IndexCheck *c, const ng_
   else if (a.end) text_format(&text, ": expected an index from %lld to %lld", (long long)a.least, (long long)a.end - 1);
   else text_add_string(&text, ": expected no index, because the indexed axis is empty");
   if (a.has_ignored) text_format(&text, ", or %lld, which is ignored", (long long)a.ignored);
+  const int64_t found = integer_at(t.type, t.data, place);
+  text_format(&text, t.type == TYPE_U64 ? ", found %llu" : ", found %lld", (unsigned long long)found);
   if (text.out_of_memory) error_out_of_memory(&ctx->diagnostics);
-  else
-    error_at(&ctx->diagnostics, c->node->position, "%s: %s, found %lld", node_title(c->node, title), text_string(&text),
-             (long long)integer_at(t.type, t.data, place));
+  else error_at(&ctx->diagnostics, c->node->position, "%s: %s", node_title(c->node, title), text_string(&text));
   text_deinit(&text);
 }
 

@@ -30,8 +30,8 @@ static void set_phases(Phase *phases, Scheme scheme, double count, const struct 
     phases[1] = (Phase){others, nbytes, 0, others};
   } else {
     const double rounds = (double)exchange->nrounds;
-    phases[0] = (Phase){(double)exchange->pieces.count, (double)exchange->pieces.nbytes, (double)exchange->nbytes_added,
-                        rounds};
+    phases[0] = (Phase){(double)exchange->subtrees.count, (double)exchange->subtrees.nbytes,
+                        (double)exchange->nbytes_added, rounds};
     phases[1] = (Phase){(double)exchange->results.count, (double)exchange->results.nbytes, 0, rounds};
   }
 }

@@ -1,6 +1,7 @@
 // Finding the files of a graph's inputs.
 #include "frontend/cli/fit_files.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -61,18 +62,43 @@ char *input_file(const Files *files, const char *name) {
   return NULL;
 }
 
+// The input that the text in front of an equals sign names; ninputs: none.
+static size_t find_named(const ng_graph *g, size_t ninputs, const char *given, const char *equals) {
+  size_t k = 0;
+  for (; k < ninputs; k++) {
+    const char *name = ng_graph_input(g, k).name;
+    if (strncmp(given, name, strlen(name)) == 0 && given + strlen(name) == equals) break;
+  }
+  return k;
+}
+
+// Says which inputs there are, the nearest one first.
+static void no_such_input(const Files *files, const ng_graph *g, size_t ninputs, const char *given) {
+  enum { MOST_LISTED = 8 };
+  const char **names = memory_or_exit(calloc(ninputs + 1, sizeof *names));
+  char *list = NULL, *word = memory_or_exit(strndup(given, strcspn(given, "=")));
+  size_t nbytes;
+  FILE *out = memory_or_exit(open_memstream(&list, &nbytes));
+  for (size_t k = 0; k < ninputs; k++) names[k] = ng_graph_input(g, k).name;
+  const char *nearest = ng_nearest(word, names, ninputs);
+  if (nearest) fprintf(out, "; did you mean %s", nearest);
+  fprintf(out, "; its inputs: ");
+  for (size_t k = 0; k < ninputs && k < MOST_LISTED; k++) fprintf(out, "%s%s", k ? ", " : "", names[k]);
+  if (ninputs > MOST_LISTED) fprintf(out, " and %zu more", ninputs - MOST_LISTED);
+  fclose(out);
+  (void)memory_or_exit(list);
+  usage_error("--%s: expected NAME=FILE with an input of %s, found %s%s", files->named_option, ng_graph_name(g), given,
+              list);
+  free(names);
+  free(word);
+  free(list);
+}
+
 bool named_files_are_inputs(const Files *files, const ng_graph *g, size_t ninputs) {
   for (size_t i = 0; i < files->named->count; i++) {
-    const char *equals = strchr(files->named->items[i], '=');
-    size_t k = 0;
-    for (; equals && k < ninputs; k++) {
-      const char *name = ng_graph_input(g, k).name;
-      if (strncmp(files->named->items[i], name, strlen(name)) == 0 && files->named->items[i] + strlen(name) == equals)
-        break;
-    }
-    if (equals && equals[1] && k < ninputs) continue;
-    usage_error("--%s: expected NAME=FILE with an input of %s, found %s", files->named_option, ng_graph_name(g),
-                files->named->items[i]);
+    const char *given = files->named->items[i], *equals = strchr(given, '=');
+    if (equals && equals[1] && find_named(g, ninputs, given, equals) < ninputs) continue;
+    no_such_input(files, g, ninputs, given);
     return false;
   }
   return true;

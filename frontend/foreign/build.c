@@ -27,16 +27,30 @@ bool build_error(Builder *b, const char *format, ...) {
   return false;
 }
 
+// Whether the message is the operator's first of this text. False also after out of memory, which is reported.
+static bool is_news(Builder *b, const char *message) {
+  const char *key = arena_format(b->foreign->told.arena, "%.*s: %s", (int)strcspn(b->title, " "), b->title, message);
+  if (!key) return error_out_of_memory(b->d);
+  if (names_find(&b->foreign->told, key)) return false;
+  return names_set(&b->foreign->told, key, b) || error_out_of_memory(b->d);
+}
+
 bool build_error_of(Builder *b, const char *format, va_list args) {
   char message[512];
   vsnprintf(message, sizeof message, format, args);
   b->foreign->has_told = true;
   if (!b->title) return error_at(b->d, b->at, "%s", message);
-  const char *key = arena_format(b->foreign->told.arena, "%.*s: %s", (int)strcspn(b->title, " "), b->title, message);
-  if (!key) return error_out_of_memory(b->d);
-  if (names_find(&b->foreign->told, key)) return false;
-  if (!names_set(&b->foreign->told, key, b)) return error_out_of_memory(b->d);
-  return error_at(b->d, b->at, "%s: %s", b->title, message);
+  return is_news(b, message) && error_at(b->d, b->at, "%s: %s", b->title, message);
+}
+
+bool build_warning(Builder *b, const char *format, ...) {
+  char message[512];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  if (is_news(b, message)) warn_at(b->d, b->at, "%s: %s", b->title, message);
+  return !b->d->out_of_memory;
 }
 
 // Folding

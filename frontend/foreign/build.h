@@ -19,6 +19,8 @@ typedef struct Foreign {
 
 bool build_error(Builder *b, const char *format, ...) __attribute__((format(printf, 2, 3))); // false
 bool build_error_of(Builder *b, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+// A warning about the node of b->title, once for each operator and text. False: out of memory.
+bool build_warning(Builder *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 bool build_fits(Builder *b, const Value *v); // whether its rank is known, and its elements are within a tensor's limit
 bool build_checked(Builder *b, Node *node);  // infers; whether its attributes, types and shapes are valid

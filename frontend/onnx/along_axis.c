@@ -1,15 +1,14 @@
-// Operators along an axis: sums up to each element, the best elements, sorts, and triangles. Parts of an axis are
+// Operators along an axis: sums up to each element, the best elements, and sorts. Parts of an axis are
 // compared or added by all pairs of their elements; a long axis is cut into parts, or sorted in n log(n)^2.
 #include "frontend/onnx/translation.h"
 
 #include <math.h>
 
 enum {
-  MOST_PAIRS = 1 << 28, // of elements of an axis
-  PART = 16,            // elements that are added by pairs
-  BLOCK = 32,           // the same, before blocks are merged
-  FEW = 128,            // elements that are ordered by pairs
-  MOST_ORDERED = 1024   // the same, if nearly all of them are wanted
+  PART = 16,          // elements that are added by pairs
+  BLOCK = 32,         // the same, before blocks are merged
+  FEW = 64,           // elements that are ordered by pairs
+  MOST_ORDERED = 1024 // the same, if nearly all of them are wanted
 };
 
 static Extent extent(const Value *v, int axis) {
@@ -32,18 +31,10 @@ static Value *beside(Onnx *x, Value *v, bool is_second) {
                          (const Extent[]){extent(v, 0), is_second ? one : n, is_second ? n : one, extent(v, 2)});
 }
 
-// Whether `column - row` is at least, or at most, a number: booleans [rows, columns], then `behind` axes of 1.
-static Value *band(Onnx *x, OperatorId comparison, Extent nrows, Extent ncolumns, int64_t limit, int behind) {
+// Whether `column - row` is at least, or at most, a number: booleans [n, n, 1].
+static Value *band(Onnx *x, OperatorId comparison, Extent n, int64_t limit) {
   Builder *b = &x->build;
-  const bool are_numbers = extent_is_literal(nrows) && extent_is_literal(ncolumns);
-  if (are_numbers && nrows.value > 0 && ncolumns.value > MOST_PAIRS / nrows.value)
-    return build_error(b, "the axis is too long"), NULL;
-  if (are_numbers && (nrows.value == 0 || ncolumns.value == 0)) {
-    Shape shape = {.rank = 2 + behind, .extent = {nrows, ncolumns}};
-    for (int i = 2; i < shape.rank; i++) shape.extent[i] = EXTENT(1);
-    return build_number(b, TYPE_BOOLEAN, &shape, 0);
-  }
-  Value *column = onnx_iota(x, ncolumns, EXTENT(1), behind), *row = onnx_iota(x, nrows, EXTENT(1), behind + 1);
+  Value *column = onnx_iota(x, n, EXTENT(1), 1), *row = onnx_iota(x, n, EXTENT(1), 2);
   return build_binary(b, comparison, build_binary(b, OP_Subtract, column, row),
                       build_number(b, TYPE_S64, NULL, (double)limit));
 }
@@ -73,8 +64,8 @@ static Value *sum_pairs(Onnx *x, const Running *r, Value *v, int64_t axis, bool 
   Builder *b = &x->build;
   if (!v) return NULL;
   const Extent n = extent(v, (int)axis);
-  Value *is_added = r->is_reverse ? band(x, OP_GreaterEqual, n, n, is_exclusive, 1)
-                                  : band(x, OP_LessEqual, n, n, -(int64_t)is_exclusive, 1);
+  Value *is_added =
+      r->is_reverse ? band(x, OP_GreaterEqual, n, is_exclusive) : band(x, OP_LessEqual, n, -(int64_t)is_exclusive);
   Value *parts = build_choose(b, is_added, v, build_number(b, v->type, NULL, r->reduction == OP_ReduceProd));
   return build_reduce(b, r->reduction, parts, &axis, 1, false);
 }
@@ -124,43 +115,43 @@ static Value *is_at_least(Onnx *x, Value *a, Value *b) {
   return build_binary(&x->build, OP_LogicalOr, is_greater, build_binary(&x->build, OP_NotEqual, a, a));
 }
 
-// The rank of an element is the number of elements before it: better ones, and equal ones with a smaller index. So an
-// element with a smaller index is before it unless it is better, and one with a larger index if that is better.
+// The rank of an element is the number of elements before it: better ones, and equal ones with a smaller index. NaN is
+// an infinity whose index is beyond those of the infinities.
 static Value *ranks(Onnx *x, Value *v, bool is_largest) {
   Builder *b = &x->build;
   if (!v) return NULL;
   const Extent n = extent(v, 1);
-  Value *is_earlier = band(x, OP_Less, n, n, 0, 1);
+  Value *index = build_cast(b, onnx_iota(x, n, EXTENT(1), 1), TYPE_F32);
+  if (type_is_float(v->type)) {
+    Value *is_number = build_binary(b, OP_Equal, v, v), *beyond = build_plus(b, index, is_largest ? -0x1p20 : 0x1p20);
+    v = build_choose(b, is_number, v, build_like(b, v, (double)INFINITY));
+    index = build_choose(b, is_number, index, beyond);
+  } else {
+    const Extent all[] = {EXTENT(1), n, EXTENT(1)};
+    index = index ? onnx_reshape_to(x, index, 3, all) : NULL;
+  }
   Value *own = beside(x, v, false), *other = beside(x, v, true);
-  Value *greater = is_largest ? other : own, *lesser = is_largest ? own : other;
-  Value *if_earlier = build_binary(b, OP_LogicalAnd, is_at_least(x, greater, lesser), is_earlier),
-        *if_later = build_binary(b, OP_LogicalOr, is_at_least(x, lesser, greater), is_earlier);
-  Value *is_before = build_binary(b, OP_LogicalOr, if_earlier, build_unary(b, OP_LogicalNot, if_later));
+  Value *is_better = build_binary(b, OP_Greater, is_largest ? other : own, is_largest ? own : other);
+  Value *is_earlier = build_binary(b, OP_Less, beside(x, index, true), beside(x, index, false));
+  Value *is_before = build_binary(b, OP_LogicalOr, is_better,
+                                  build_binary(b, OP_LogicalAnd, build_binary(b, OP_Equal, own, other), is_earlier));
   return sum_over(x, build_cast(b, is_before, TYPE_F32), 2);
 }
 
-// Of places [before, n, behind], which each of the first k numbers has once, the element that has it: [before, k,
-// behind], in s64. items: what is taken in place of the element's index.
-static Value *inverse(Onnx *x, Value *place, Value *items, int64_t k) {
+// Of places [before, n, behind], which each of the first k numbers has once, the index of the element that has it:
+// [before, k, behind], in s64.
+static Value *inverse(Onnx *x, Value *place, int64_t k) {
   Builder *b = &x->build;
   const Extent one = EXTENT(1), ks[] = {EXTENT(k), one};
-  const Type type = items ? TYPE_F64 : TYPE_F32; // pairs are fewer than 2^24 elements of an axis
   if (!place) return NULL;
   Value *number = onnx_reshape_to(x, build_cast(b, onnx_iota(x, ks[0], one, 1), TYPE_F32), 2, ks);
   Value *is_it = build_binary(b, OP_Equal, beside(x, place, false), number);
-  Value *item = build_cast(b, items ? beside(x, items, false) : onnx_iota(x, extent(place, 1), one, 2), type);
-  return build_cast(b, sum_over(x, build_choose(b, is_it, item, build_number(b, type, NULL, 0)), 1), TYPE_S64);
-}
-
-// Different numbers [before, n, behind], in ascending order.
-static Value *ascending(Onnx *x, Value *v) {
-  Builder *b = &x->build;
-  Value *is_less = build_binary(b, OP_Less, beside(x, v, true), beside(x, v, false));
-  return v ? inverse(x, sum_over(x, build_cast(b, is_less, TYPE_F32), 2), v, extent(v, 1).value) : NULL;
+  Value *index = build_cast(b, onnx_iota(x, extent(place, 1), one, 2), TYPE_F32); // fewer than 2^24
+  return build_cast(b, sum_over(x, build_choose(b, is_it, index, build_number(b, TYPE_F32, NULL, 0)), 1), TYPE_S64);
 }
 
 static Value *order_by_pairs(Onnx *x, Value *v, bool is_descending) {
-  return v ? inverse(x, ranks(x, v, is_descending), NULL, extent(v, 1).value) : NULL;
+  return v ? inverse(x, ranks(x, v, is_descending), extent(v, 1).value) : NULL;
 }
 
 // Sorts: blocks by all pairs of their elements, then pairs of sorted blocks, whose elements find their places in the
@@ -302,15 +293,18 @@ static Value *best(Onnx *x, Value *v, int64_t k, bool is_largest) {
   Builder *b = &x->build;
   if (!v) return NULL;
   const int64_t n = extent(v, 1).value;
+  const Shape nothing = {.rank = 3, .extent = {extent(v, 0), EXTENT(0), extent(v, 2)}};
+  if (k < 1) return build_number(b, TYPE_S64, &nothing, 0);
   // The maxima of parts of s64 would be computed in f64, and many parts are sorted themselves.
   const bool are_parts = n > 2 * k && k <= MOST_ORDERED / 2 && v->type != TYPE_S64;
-  if (n <= FEW || k < 1 || (!are_parts && n <= MOST_ORDERED)) return inverse(x, ranks(x, v, is_largest), NULL, k);
+  if (n <= FEW || (!are_parts && n <= MOST_ORDERED)) return inverse(x, ranks(x, v, is_largest), k);
   if (!are_parts) return sorted(x, v, k, is_largest);
   const int64_t root = (int64_t)sqrt((double)n / (double)k), length = root > 2 ? root : 2,
                 count = (n + length - 1) / length;
   v = onnx_lengthened(x, v, count * length, is_largest);
   Value *parts = best(x, best_of_parts(x, in_parts(x, v, count, length, 0), is_largest), k, is_largest);
-  Value *first = build_binary(b, OP_Multiply, ascending(x, parts), build_number(b, TYPE_S64, NULL, (double)length));
+  Value *upward = onnx_gather_along(x, parts, order_by_pairs(x, parts, false), 1);
+  Value *first = build_binary(b, OP_Multiply, upward, build_number(b, TYPE_S64, NULL, (double)length));
   Value *index = build_binary(b, OP_Add, beside(x, first, false), onnx_iota(x, EXTENT(length), EXTENT(1), 1));
   if (!index) return NULL;
   index = onnx_reshape_to(x, index, 3, (const Extent[]){extent(v, 0), EXTENT(k * length), extent(v, 2)});
@@ -336,31 +330,4 @@ bool onnx_top_k(Onnx *x) {
   shape.extent[axis] = EXTENT(k);
   indices = indices ? onnx_reshape_extents(x, indices, &shape) : NULL;
   return indices && onnx_out(x, 0, onnx_gather_along(x, v, indices, axis)) && onnx_out(x, 1, indices);
-}
-
-// Triangles
-
-// Ones on a diagonal.
-bool onnx_eye_like(Onnx *x) {
-  Builder *b = &x->build;
-  const Value *like = onnx_in(x, 0);
-  if (!like) return false;
-  if (like->shape.rank != 2) return build_error(b, "expected a matrix");
-  const Type type = onnx_has(x, "dtype") ? onnx_type((uint64_t)onnx_int(x, "dtype", 1)) : like->type;
-  const int64_t k = onnx_int(x, "k", 0);
-  if (type == TYPE_NONE) return build_error(b, "dtype: the type is not supported");
-  return onnx_out(x, 0, build_cast(b, band(x, OP_Equal, extent(like, 0), extent(like, 1), k, 0), type));
-}
-
-// Keeps the elements on one side of a diagonal of the last two axes; the others become 0.
-bool onnx_trilu(Onnx *x) {
-  Builder *b = &x->build;
-  Value *v = onnx_in(x, 0);
-  double k = 0;
-  if (!v || (onnx_in(x, 1) && !onnx_number(x, onnx_in(x, 1), &k))) return false;
-  const int rank = v->shape.rank;
-  if (rank < 2) return build_error(b, "expected a matrix");
-  const OperatorId comparison = onnx_int(x, "upper", 1) ? OP_GreaterEqual : OP_LessEqual;
-  Value *is_inside = band(x, comparison, extent(v, rank - 2), extent(v, rank - 1), type_integer(k), 0);
-  return onnx_out(x, 0, build_choose(b, is_inside, v, build_like(b, v, 0)));
 }

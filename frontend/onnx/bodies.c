@@ -9,8 +9,8 @@ typedef struct BodyRow {
   const char *inputs, *attributes, *outputs, *text;
 } BodyRow;
 
-// Attributes with their kinds (f, i, s, l) and defaults; one without a default is absent. Outputs are names that the
-// text assigns.
+// Attributes with their kinds (f, i, s, l, g) and defaults; one without a default is absent, and so is a graph. Outputs
+// are names that the text assigns.
 static const BodyRow rows[] = {
 #define BODY(name, since, ...) {#name, since, __VA_ARGS__},
 #include "frontend/onnx/bodies.def"
@@ -29,8 +29,8 @@ static Bytes next_name(const char **list) {
 
 // The node's attribute of the kind behind *at, which is the colon; else the default.
 static Term attribute_or(Body *f, Bytes name, const char **at) {
-  static const char kinds[] = "fisl";
-  static const OnnxKind onnx_kinds[] = {ONNX_FLOAT, ONNX_INT, ONNX_STRING, ONNX_INTS};
+  static const char kinds[] = "fislg";
+  static const OnnxKind onnx_kinds[] = {ONNX_FLOAT, ONNX_INT, ONNX_STRING, ONNX_INTS, ONNX_GRAPH};
   const char *text = arena_copy_text(f->recipe.arena, (const char *)name.at, name.count);
   const char kind = (*at)[1];
   Recipe *recipe = &f->recipe;
@@ -41,7 +41,7 @@ static Term attribute_or(Body *f, Bytes name, const char **at) {
   recipe->at = *at + 2;
   if (*recipe->at == '=') recipe->at++, t = recipe_read_term(recipe);
   *at = recipe->at;
-  if (!onnx_has(f->x, text)) return t;
+  if (kind == 'g' || !onnx_has(f->x, text)) return t;
   if (!onnx_attribute(f->x, text, onnx_kinds[strchr(kinds, kind) - kinds], &a))
     return recipe->has_failed = true, nothing;
   if (kind == 'f') return term_number((double)a.f);
@@ -54,11 +54,16 @@ static Term attribute_or(Body *f, Bytes name, const char **at) {
   return t;
 }
 
-static const BodyRow *find_row(const Onnx *x) {
+static const BodyRow *find_row(const char *op, int64_t opset) {
   const BodyRow *found = NULL;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (strcmp(rows[i].name, x->row->name) == 0 && rows[i].since <= x->opset) found = &rows[i];
+    if (strcmp(rows[i].name, op) == 0 && rows[i].since <= opset) found = &rows[i];
   return found;
+}
+
+const char *onnx_body_attributes(const char *op, int64_t opset) {
+  const BodyRow *row = find_row(op, opset);
+  return row ? row->attributes : "";
 }
 
 static bool give_outputs(Body *f, const char *list) {
@@ -91,7 +96,7 @@ static bool read_body(Body *f, const BodyRow *row) {
 
 bool onnx_body(Onnx *x) {
   static const RecipeMaker maker = {body_combine, body_call_operator, body_call_function, NULL, NULL};
-  const BodyRow *row = find_row(x);
+  const BodyRow *row = find_row(x->row->name, x->opset);
   Arena scratch;
   if (!row) return build_error(&x->build, "the operator is not supported");
   arena_init(&scratch, x->reading.arena->allocator);

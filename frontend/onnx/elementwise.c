@@ -29,6 +29,7 @@ static Value *convert(Onnx *x, Value *v, Type type) {
   if (onnx_has_extents(x, v) && type_is_float(type) && type != TYPE_F64) return onnx_float_of_extent(x, v, type);
   if (v && TYPE_BIT(v->type) & (TYPES_F8 | TYPES_4_BITS) && v->type != type) v = onnx_unpack(x, v);
   if (v && is_integer && type_is_float(v->type)) v = build_truncate(b, v);
+  if (type_is_float(type)) v = onnx_before_cast(x, v);
   if (v && type_is_packed(type) && v->type != type) v = last_4_bits(x, v, type == TYPE_S4);
   return onnx_pack(x, v, type, onnx_int(x, "saturate", 1) != 0);
 }
@@ -126,10 +127,6 @@ bool onnx_compare(Onnx *x) {
   return onnx_out(x, 0, build_binary(&x->build, x->row->op, compared(x, onnx_in(x, 0)), compared(x, onnx_in(x, 1))));
 }
 
-bool onnx_xor(Onnx *x) {
-  return onnx_compare(x);
-}
-
 // Before opset 7, attributes said whether the second input is broadcast, and from which axis on.
 bool onnx_old_binary(Onnx *x) {
   Value *a = onnx_in(x, 0), *b = onnx_in(x, 1);
@@ -182,75 +179,8 @@ FUNCTION(floor)
 FUNCTION(sinh)
 FUNCTION(tan)
 
-bool onnx_sign(Onnx *x) {
-  Builder *b = &x->build;
-  Value *given = onnx_in(x, 0), *v = onnx_wide(x, given);
-  if (!v) return false;
-  Value *zero = build_like(b, given, 0), *above = build_cast(b, build_binary(b, OP_Greater, given, zero), v->type),
-        *below = build_cast(b, build_binary(b, OP_Less, given, zero), v->type);
-  Value *sign = build_binary(b, OP_Subtract, above, below);
-  if (type_is_float(v->type)) sign = build_choose(b, build_binary(b, OP_Equal, v, v), sign, v); // NaN stays NaN
-  return onnx_out(x, 0, build_cast(b, sign, given->type));
-}
-
-// gamma * (x > 0 ? x : alpha * (e^x - 1))
-bool onnx_selu(Onnx *x) {
-  const bool is_old = x->opset < 6;
-  Value *v = onnx_in(x, 0);
-  if (!v) return false;
-  const double alpha = onnx_float(x, "alpha", is_old ? 1.6732 : 1.67326319217681884765625),
-               gamma = onnx_float(x, "gamma", is_old ? 1.0507 : 1.05070102214813232421875);
-  return onnx_out(x, 0,
-                  build_binary(&x->build, OP_Multiply, build_with(&x->build, OP_Elu, v, "alpha", alpha),
-                               build_like(&x->build, v, gamma)));
-}
-
-// max(0, x) + min(0, alpha * (e^(x / alpha) - 1)) = alpha * elu(x / alpha), for alpha > 0
-bool onnx_celu(Onnx *x) {
-  Builder *b = &x->build;
-  Value *v = onnx_in(x, 0);
-  const double number = onnx_float(x, "alpha", 1);
-  if (!v) return false;
-  if (!(number > 0)) return build_error(b, "expected alpha > 0");
-  Value *alpha = build_like(b, v, number);
-  return onnx_out(
-      x, 0,
-      build_binary(b, OP_Multiply, build_with(b, OP_Elu, build_binary(b, OP_Divide, v, alpha), "alpha", 1), alpha));
-}
-
-bool onnx_softsign(Onnx *x) {
-  Builder *b = &x->build;
-  Value *v = onnx_in(x, 0);
-  if (!v) return false;
-  Value *below = build_binary(b, OP_Add, build_unary(b, OP_Abs, v), build_like(b, v, 1));
-  return onnx_out(x, 0, build_binary(b, OP_Divide, v, below));
-}
-
-bool onnx_thresholded(Onnx *x) {
-  Builder *b = &x->build;
-  Value *v = onnx_in(x, 0);
-  if (!v) return false;
-  Value *alpha = build_like(b, v, onnx_float(x, "alpha", 1));
-  Value *const inputs[] = {build_binary(b, OP_Greater, v, alpha), v, build_like(b, v, 0)};
-  return onnx_out(x, 0, build_one(b, build_node(b, OP_Select, 3, inputs)));
-}
-
 bool onnx_is_nan(Onnx *x) {
   return onnx_out(x, 0, build_binary(&x->build, OP_NotEqual, onnx_in(x, 0), onnx_in(x, 0)));
-}
-
-// x < 0 ? slope * x : x, with slope broadcast by numpy's rules.
-bool onnx_prelu(Onnx *x) {
-  Builder *b = &x->build;
-  Value *v = onnx_in(x, 0), *slope = onnx_in(x, 1);
-  if (!v || !slope) return build_error(b, "expected two inputs");
-  if (x->opset < 7 && slope->shape.rank == 1 && v->shape.rank > 1) { // along the channels
-    int64_t shape[MAX_RANK] = {extent_value(slope->shape.extent[0])};
-    for (int i = 1; i < v->shape.rank - 1; i++) shape[i] = 1;
-    slope = build_reshape(b, slope, shape, (size_t)v->shape.rank - 1);
-  }
-  Value *const inputs[] = {build_binary(b, OP_Less, v, build_like(b, v, 0)), build_binary(b, OP_Multiply, v, slope), v};
-  return onnx_out(x, 0, build_one(b, build_node(b, OP_Select, 3, inputs)));
 }
 
 bool onnx_gelu(Onnx *x) {
@@ -309,35 +239,6 @@ bool onnx_dropout(Onnx *x) {
   if (onnx_wants(x, 1) && !onnx_out(x, 1, build_cast(&x->build, mask_of(x, v), x->opset < 10 ? v->type : TYPE_BOOLEAN)))
     return false;
   return onnx_out(x, 0, v);
-}
-
-bool onnx_is_inf(Onnx *x) {
-  Builder *b = &x->build;
-  Value *v = onnx_in(x, 0);
-  if (!v) return false;
-  const bool has_above = onnx_int(x, "detect_positive", 1) != 0, has_below = onnx_int(x, "detect_negative", 1) != 0;
-  Value *above = build_binary(b, OP_Equal, v, build_like(b, v, (double)INFINITY)),
-        *below = build_binary(b, OP_Equal, v, build_like(b, v, -(double)INFINITY));
-  if (has_above != has_below) return onnx_out(x, 0, has_above ? above : below);
-  return onnx_out(x, 0, build_binary(b, has_above ? OP_LogicalOr : OP_LogicalAnd, above, below)); // and: false
-}
-
-// x < -lambd ? x + bias : x > lambd ? x - bias : 0
-bool onnx_shrink(Onnx *x) {
-  Builder *b = &x->build;
-  Value *given = onnx_in(x, 0);
-  if (!given) return false;
-  const double lambd = onnx_float(x, "lambd", 0.5);
-  Value *v = type_is_float(given->type) ? given : build_cast(b, given, TYPE_F64);
-  if (!v) return false;
-  Value *bias = build_like(b, v, onnx_float(x, "bias", 0));
-  Value *const above[] = {build_binary(b, OP_Greater, v, build_like(b, v, lambd)),
-                          build_binary(b, OP_Subtract, v, bias), build_like(b, v, 0)};
-  Value *const below[] = {build_binary(b, OP_Less, v, build_like(b, v, -lambd)), build_binary(b, OP_Add, v, bias),
-                          build_one(b, build_node(b, OP_Select, 3, above))};
-  Value *shrunk = build_one(b, build_node(b, OP_Select, 3, below));
-  return onnx_out(x, 0,
-                  convert(x, shrunk, given->type)); // of an integer, the fraction of x - bias or x + bias is dropped
 }
 
 // 1 at the first of the greatest elements along an axis, 0 elsewhere. Before opset 13, along all axes from `axis` on

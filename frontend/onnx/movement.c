@@ -383,8 +383,9 @@ bool onnx_constant_of_shape(Onnx *x) {
 }
 
 // Moves blocks of an image to channels, or back: [N, C, H, W] with six axes.
-static bool move_blocks(Onnx *x, bool to_depth, const int64_t *order) {
+bool onnx_move_blocks(Onnx *x) {
   enum { LONGEST = 1 << 15 };
+  const bool to_depth = bytes_are(x->node->op, "SpaceToDepth");
   Value *v = onnx_in(x, 0);
   const int64_t b = onnx_int(x, "blocksize", 0);
   if (!v) return false;
@@ -404,24 +405,19 @@ static bool move_blocks(Onnx *x, bool to_depth, const int64_t *order) {
   if (to_depth ? c > MAX_ELEMENTS / (b * b) : extent_is_unknown(image[0]) || extent_is_unknown(image[1]))
     return build_error(&x->build, "blocks of %lld make an axis too long", (long long)b);
   const bool is_crd = !to_depth && bytes_are(onnx_text(x, "mode"), "CRD");
-  const int64_t crd_order[] = {0, 1, 4, 2, 5, 3};
+  static const int64_t crd_order[] = {0, 1, 4, 2, 5, 3}, depth_order[] = {0, 3, 5, 1, 2, 4},
+                       space_order[] = {0, 3, 4, 1, 5, 2};
   const Extent n = v->shape.extent[0], less = EXTENT(c / (b * b));
   const Shape image_split = {.rank = 6, .extent = {n, v->shape.extent[1], image[0], by, image[1], by}},
               depth_split = {.rank = 6, .extent = {n, is_crd ? less : by, by, is_crd ? by : less, from[0], from[1]}};
   const Shape split = to_depth ? image_split : depth_split,
               to = {.rank = 4, .extent = {n, to_depth ? EXTENT(c * b * b) : less, image[0], image[1]}};
-  v = build_transpose(&x->build, onnx_reshape_extents(x, v, &split), is_crd ? crd_order : order, 6);
+  v = build_transpose(&x->build, onnx_reshape_extents(x, v, &split),
+                      is_crd     ? crd_order
+                      : to_depth ? depth_order
+                                 : space_order,
+                      6);
   return onnx_out(x, 0, onnx_reshape_extents(x, v, &to));
-}
-
-bool onnx_space_to_depth(Onnx *x) {
-  static const int64_t order[] = {0, 3, 5, 1, 2, 4};
-  return move_blocks(x, true, order);
-}
-
-bool onnx_depth_to_space(Onnx *x) {
-  static const int64_t order[] = {0, 3, 4, 1, 5, 2};
-  return move_blocks(x, false, order);
 }
 
 // values is [off, on]; negative indices count from the end.

@@ -93,8 +93,7 @@ static bool is_made_by(const Value *v, OperatorId id) {
   return v && v->producer && v->producer->op->id == id;
 }
 
-// What `quantize` cast to the integers v, saturated as by the cast, so that a gradient reaches it; else v. NaN is 0.
-static Value *before_cast(Onnx *x, Value *v) {
+Value *onnx_before_cast(Onnx *x, Value *v) {
   Builder *b = &x->build;
   Value *number = is_made_by(v, OP_TypeCast) ? v->producer->inputs[0] : NULL;
   const Value *rounded = is_made_by(number, OP_Add) ? number->producer->inputs[0] : number;
@@ -113,7 +112,7 @@ static Value *before_cast(Onnx *x, Value *v) {
 static Value *dequantize(Onnx *x, Value *v, Value *scale, Value *zero, int64_t axis, Type type) {
   Builder *b = &x->build;
   const Value *given = v;
-  v = as_type(x, before_cast(x, v), type);
+  v = as_type(x, onnx_before_cast(x, v), type);
   if (zero) v = build_binary(b, OP_Subtract, v, along(x, given, zero, axis, type));
   if (v && scale) v = build_binary(b, OP_Multiply, v, along(x, given, scale, axis, type));
   return v;
@@ -150,41 +149,28 @@ bool onnx_dequantize(Onnx *x) {
   return scale && onnx_out(x, 0, as_weight(x, v, dequantize(x, v, scale, onnx_in(x, 2), onnx_int(x, "axis", 1), type)));
 }
 
-static Value *reduce_all(Onnx *x, OperatorId id, Value *v) {
-  int64_t axes[MAX_RANK];
-  if (!v || v->shape.rank == 0) return v;
-  for (int i = 0; i < v->shape.rank; i++) axes[i] = i;
-  return build_reduce(&x->build, id, v, axes, (size_t)v->shape.rank, false);
-}
-
-// Quantises to 8 bits, with the scale and zero point that cover the input's range and 0.
-bool onnx_dynamic_quantize(Onnx *x) {
-  Builder *b = &x->build;
-  Value *v = onnx_in(x, 0);
-  if (!v) return false;
-  Value *zero = build_like(b, v, 0), *steps = build_like(b, v, 255);
-  Value *least = build_binary(b, OP_Minimum, reduce_all(x, OP_ReduceMin, v), zero),
-        *most = build_binary(b, OP_Maximum, reduce_all(x, OP_ReduceMax, v), zero);
-  Value *scale = build_binary(b, OP_Divide, build_binary(b, OP_Subtract, most, least), steps);
-  Value *point = build_cast(
-      b, build_unary(b, OP_Round, build_binary(b, OP_Divide, build_unary(b, OP_Neg, least), scale)), TYPE_U8);
-  return onnx_out(x, 0, quantize(x, v, scale, point, 0, TYPE_U8)) && onnx_out(x, 1, scale) && onnx_out(x, 2, point);
-}
-
 // The axis of rows, along which the zero point of a product's first operand may vary.
 static int64_t row_axis(const Value *v) {
   return v && v->shape.rank > 1 ? v->shape.rank - 2 : 0;
 }
 
-// Exact sums in f64 as s32, which wrap around.
-static Value *as_sum(Onnx *x, Value *v) {
-  return build_cast(&x->build, build_cast(&x->build, v, TYPE_S64), TYPE_S32);
+// Exact sums in f64, of as many products as `naxes` axes of the weights have elements, as s32. What follows takes
+// the sums before the cast, so that a gradient reaches them, unless there are so many that s32 may wrap around.
+static Value *as_sum(Onnx *x, Value *sum, const Value *weights, int axis, int naxes) {
+  enum { MOST_EXACT = INT32_MAX / (255 * 255) };
+  Builder *b = &x->build;
+  if (!sum || !weights) return NULL;
+  const Extent count = onnx_product(x, weights, axis, axis + naxes);
+  if (extent_is_literal(count) && count.value <= MOST_EXACT)
+    return build_cast(b, build_unary(b, OP_RoundThrough, sum), TYPE_S32);
+  return build_cast(b, build_cast(b, sum, TYPE_S64), TYPE_S32);
 }
 
 bool onnx_matmul_integer(Onnx *x) {
   Value *a = dequantize(x, onnx_in(x, 0), NULL, onnx_in(x, 2), row_axis(onnx_in(x, 0)), TYPE_F64),
         *b = dequantize(x, onnx_in(x, 1), NULL, onnx_in(x, 3), -1, TYPE_F64);
-  return onnx_out(x, 0, as_sum(x, build_binary(&x->build, OP_MatMul, a, b)));
+  const int axis = b && b->shape.rank > 1 ? b->shape.rank - 2 : 0;
+  return onnx_out(x, 0, as_sum(x, build_binary(&x->build, OP_MatMul, a, b), b, axis, 1));
 }
 
 // Inputs: a with its scale and zero point, b with its own, and the result's.
@@ -199,7 +185,8 @@ bool onnx_matmul_quantized(Onnx *x) {
 bool onnx_conv_integer(Onnx *x) {
   Value *v = dequantize(x, onnx_in(x, 0), NULL, onnx_in(x, 2), 1, TYPE_F64),
         *weights = dequantize(x, onnx_in(x, 1), NULL, onnx_in(x, 3), 0, TYPE_F64);
-  return onnx_out(x, 0, as_sum(x, onnx_convolve(x, v, weights, NULL)));
+  const int naxes = weights ? weights->shape.rank - 1 : 0;
+  return onnx_out(x, 0, as_sum(x, onnx_convolve(x, v, weights, NULL), weights, 1, naxes));
 }
 
 // The bias is in units of the product of both scales.

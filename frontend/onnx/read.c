@@ -172,6 +172,20 @@ static bool call_function(Onnx *x, const OnnxFunction *function) {
   return onnx_inline_graph(x, g, NULL, &call, function->opset ? function->opset : x->opset);
 }
 
+// Of models of other systems, such attributes may change results. False: out of memory.
+static bool warn_of_attributes(Onnx *x) {
+  for (size_t i = 0; i < x->node->attributes.count; i++) {
+    const Bytes name = x->node->attributes.items[i].name;
+    const bool is_idle = bytes_are(name, "doc_string") || bytes_are(name, "consumed_inputs");
+    if (is_idle || onnx_knows(x->row, x->opset, name)) continue;
+    const char *text = onnx_text_of(x, name);
+    if (!text ||
+        !build_warning(&x->build, "the attribute %.80s is not known, and is ignored", onnx_is_name(text) ? text : "?"))
+      return false;
+  }
+  return true;
+}
+
 static bool translate_node(Onnx *x) {
   const char *key = x->functions.count ? function_key(x, x->node->domain, x->node->op) : NULL;
   const OnnxFunction *function = key ? names_find(&x->functions, key) : NULL;
@@ -186,6 +200,7 @@ static bool translate_node(Onnx *x) {
   if (!function && !is_own && !x->row) return tell_unknown(x);
   if (!find_inputs(x, &is_failed) || is_failed) return false;
   if (!function && (is_own || !x->row->takes_sequences) && !refuse_sequences(x)) return false;
+  if (!function && !is_own && !warn_of_attributes(x)) return false;
   if (function ? call_function(x, function) : is_own ? onnx_own_node(x) : onnx_translate_by_row(x)) return true;
   if (!x->foreign.has_told && x->reading.d->nerrors == errors)
     build_error(&x->build, "a required input is absent"); // a translator failed without a message

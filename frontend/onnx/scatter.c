@@ -11,6 +11,12 @@ static Extent extent(const Value *v, int axis) {
   return v->shape.extent[axis];
 }
 
+static Value *combine(Onnx *x, OperatorId id, Value *a, Value *c) {
+  Builder *b = &x->build;
+  Value *v = build_binary(b, id, a, c);
+  return id == OP_Multiply ? v : build_choose(b, build_binary(b, OP_Equal, a, a), v, a); // NaN of both stays
+}
+
 // The maximum, minimum or product of each row and of the updates at its position, by all pairs of rows and updates.
 static Value *put_by_pairs(Onnx *x, OperatorId id, Value *rows, Value *places, Value *updates) {
   Builder *b = &x->build;
@@ -23,15 +29,7 @@ static Value *put_by_pairs(Onnx *x, OperatorId id, Value *rows, Value *places, V
   is_there = onnx_reshape_to(x, is_there, rank + 1, pairs);
   const double infinity = (double)INFINITY, neutral = id == OP_Multiply ? 1 : id == OP_Maximum ? -infinity : infinity;
   Value *each = build_choose(b, is_there, onnx_reshape_to(x, updates, rank + 1, apart), build_like(b, rows, neutral));
-  Value *all = build_reduce(b, reduction, each, (int64_t[]){1}, 1, false), *result = build_binary(b, id, rows, all);
-  if (!result || id == OP_Multiply) return result;
-  return build_choose(b, build_binary(b, OP_Equal, rows, rows), result, rows); // NaN stays NaN
-}
-
-static Value *combine(Onnx *x, OperatorId id, Value *a, Value *c) {
-  Builder *b = &x->build;
-  Value *v = build_binary(b, id, a, c);
-  return id == OP_Multiply ? v : build_choose(b, build_binary(b, OP_Equal, a, a), v, a); // NaN of both stays
+  return combine(x, id, rows, build_reduce(b, reduction, each, (int64_t[]){1}, 1, false));
 }
 
 // v, [count, ...], moved by `distance` along its first axis, with `number` in front.
@@ -113,13 +111,10 @@ static Value *put(Onnx *x, Value *rows, Value *places, Value *updates) {
   if (!sum) return NULL;
   if (bytes_are(reduction, "add")) return build_cast(b, build_binary(b, OP_Add, build_cast(b, rows, exact), sum), type);
   const Shape marks = {.rank = 1, .extent = {rows->shape.extent[0]}};
-  Extent shape[MAX_RANK] = {extent(rows, 0)};
-  for (int axis = 1; axis < rows->shape.rank; axis++) shape[axis] = EXTENT(1);
   // Numbers above 0, which are stored: a scatter adds stored rows only once each.
   Value *counts = build_plus(b, build_cast(b, onnx_iota(x, extent(places, 0), EXTENT(1), 0), wide), 1);
   Value *is_put = build_binary(b, OP_Greater, onnx_scatter(x, places, counts, &marks), build_number(b, wide, NULL, 0));
-  is_put = onnx_reshape_to(x, is_put, rows->shape.rank, shape);
-  return build_choose(b, is_put, build_cast(b, sum, type), rows);
+  return build_choose(b, as_column(x, is_put, rows->shape.rank), build_cast(b, sum, type), rows);
 }
 
 static bool put_all(Onnx *x, const Value *data, Value *rows, Value *places, Value *updates) {

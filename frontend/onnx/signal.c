@@ -5,6 +5,12 @@
 
 enum { MOST_MADE = 1 << 22 }; // elements of a constant that the model gives by a formula
 
+static bool take_positive(Onnx *x, size_t i, double *number) {
+  if (!onnx_number(x, onnx_in(x, i), number)) return false;
+  return (*number >= 0 && *number <= MOST_MADE) ||
+         build_error(&x->build, "input %zu: expected a number of 0 to %d, found %g", i, MOST_MADE, *number);
+}
+
 // a - b cos(2 pi i / N) + c cos(4 pi i / N), where N is the size if periodic, or one less.
 bool onnx_window(Onnx *x) {
   const Bytes op = x->node->op;
@@ -15,8 +21,7 @@ bool onnx_window(Onnx *x) {
                b = is_hamming ? 21.0 / 46 : 0.5, c = is_hann || is_hamming ? 0 : 0.08, step = 4 * acos(0);
   const Type type = onnx_type((uint64_t)onnx_int(x, "output_datatype", 1));
   double size;
-  if (!onnx_number(x, onnx_in(x, 0), &size)) return false;
-  if (!(size >= 0 && size <= MOST_MADE)) return build_error(&x->build, "expected at most %d numbers", MOST_MADE);
+  if (!take_positive(x, 0, &size)) return false;
   if (type == TYPE_NONE) return build_error(&x->build, "output_datatype: the type is not supported");
   const double period = onnx_int(x, "periodic", 1) ? size : size - 1;
   const Shape shape = {.rank = 1, .extent = {EXTENT((int64_t)size)}};
@@ -27,12 +32,6 @@ bool onnx_window(Onnx *x) {
     type_store(type, constant->data, (size_t)i, a - b * cos(angle) + c * cos(2 * angle));
   }
   return onnx_out(x, 0, v);
-}
-
-static bool take_positive(Onnx *x, size_t i, double *number) {
-  if (!onnx_number(x, onnx_in(x, i), number)) return false;
-  return (*number >= 0 && *number <= MOST_MADE) ||
-         build_error(&x->build, "input %zu: expected a number of 0 to %d, found %g", i, MOST_MADE, *number);
 }
 
 // Triangles of a scale on which steps sound equal: each bin's frequency between those of its neighbours.

@@ -5,9 +5,9 @@
 #include <string.h>
 
 static const OnnxRow rows[] = {
-#define PLAIN(name, since, op, ...) {#name, since, NULL, op, {__VA_ARGS__}, false},
-#define OPERATOR(name, since, translate, op) {#name, since, onnx_##translate, op, {{0}}, false},
-#define SEQUENCES(name, since, translate, op) {#name, since, onnx_##translate, op, {{0}}, true},
+#define PLAIN(name, since, op, ...) {#name, since, NULL, op, "", {__VA_ARGS__}, false},
+#define OPERATOR(name, since, translate, op, known) {#name, since, onnx_##translate, op, known, {{0}}, false},
+#define SEQUENCES(name, since, translate, op, known) {#name, since, onnx_##translate, op, known, {{0}}, true},
 #include "frontend/onnx/operators.def"
 #undef PLAIN
 #undef OPERATOR
@@ -19,6 +19,18 @@ const OnnxRow *onnx_find_row(Bytes name, int64_t opset) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (rows[i].since <= opset && bytes_are(name, rows[i].name)) found = &rows[i];
   return found;
+}
+
+bool onnx_knows(const OnnxRow *row, int64_t opset, Bytes name) {
+  const char *list = row->known ? row->known : onnx_body_attributes(row->name, opset);
+  for (const OnnxAttributeRow *a = row->attributes; a->onnx; a++)
+    if (bytes_are(name, a->onnx)) return true;
+  for (size_t nbytes; *list; list += nbytes + strcspn(list + nbytes, " ")) {
+    list += *list == ' ';
+    nbytes = strcspn(list, " :");
+    if (nbytes == name.count && memcmp(list, name.at, nbytes) == 0) return true;
+  }
+  return false;
 }
 
 const OnnxRow *onnx_find_plain(OperatorId op, int64_t opset) {

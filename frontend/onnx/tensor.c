@@ -37,6 +37,10 @@ static const struct DataType {
     [20] = {"float8e5m2fnuz", TYPE_NONE, 5, WIRE_VARINT},
     [21] = {"uint4", TYPE_U4, 5, WIRE_VARINT},
     [22] = {"int4", TYPE_S4, 5, WIRE_VARINT},
+    [23] = {"float4e2m1", TYPE_NONE, 5, WIRE_VARINT},
+    [24] = {"float8e8m0", TYPE_NONE, 5, WIRE_VARINT},
+    [25] = {"uint2", TYPE_NONE, 5, WIRE_VARINT},
+    [26] = {"int2", TYPE_NONE, 5, WIRE_VARINT},
 };
 enum { NDATA_TYPES = sizeof data_types / sizeof *data_types };
 

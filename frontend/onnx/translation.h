@@ -90,12 +90,16 @@ struct OnnxRow {
   int since;
   OnnxTranslator translate; // NULL: the operator `op` with the same inputs and the attributes below
   OperatorId op;
+  const char *known; // names of further attributes; NULL: the operator's body has them
   OnnxAttributeRow attributes[3];
   bool takes_sequences;
 };
 
 const OnnxRow *onnx_find_row(Bytes name, int64_t opset);      // NULL: not supported
 const OnnxRow *onnx_find_plain(OperatorId op, int64_t opset); // a row without a translator; NULL: none
+
+bool onnx_knows(const OnnxRow *row, int64_t opset, Bytes name);  // whether the operator has the attribute
+const char *onnx_body_attributes(const char *op, int64_t opset); // with kinds and defaults (bodies.c)
 
 // Names and messages
 
@@ -196,7 +200,10 @@ Value *onnx_flat_from(Onnx *x, Value *v, int *axis);
 Value *onnx_convolve(Onnx *x, Value *v, Value *weights, Value *bias); // with the node's attributes
 
 // Casts to and from 8-bit floats and 4-bit integers (quantize.c); others are build_cast's.
-Value *onnx_unpack(Onnx *x, Value *v);                          // of such a type: to f32
+Value *onnx_unpack(Onnx *x, Value *v); // of such a type: to f32
+// What a quantisation, or a sum of products of integers, cast to the integers v, saturated as by the cast, so that a
+// gradient reaches it; else v. NaN is 0.
+Value *onnx_before_cast(Onnx *x, Value *v);
 Value *onnx_pack(Onnx *x, Value *v, Type type, bool saturates); // 8-bit floats beyond the range: the greatest, or none
 
 // Takes the numbers of named extents of the settings, and of inputs whose shapes they give. False: out of memory.
@@ -258,7 +265,7 @@ bool onnx_is_sequence(const Value *v);
 
 // Translators: onnx_NAME of each row of the table.
 #define PLAIN(...)
-#define OPERATOR(name, since, translate, op) bool onnx_##translate(Onnx *x);
+#define OPERATOR(name, since, translate, ...) bool onnx_##translate(Onnx *x);
 #define SEQUENCES OPERATOR
 #include "frontend/onnx/operators.def"
 #undef PLAIN

@@ -101,8 +101,15 @@ int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Monomial monomi
     k->out_of_memory = true;
     return 0;
   }
-  k->axes[k->naxes] = (Axis){name, extent, monomial};
+  k->axes[k->naxes] = (Axis){.name = name, .extent = extent, .monomial = monomial};
   return k->naxes++;
+}
+
+uint64_t places_join(uint64_t outer, uint64_t inner) {
+  int nbits = 0;
+  while (nbits < 64 && inner >> nbits) nbits += 4;
+  if (nbits && (inner >> (nbits - 4)) == (outer & 15)) outer >>= 4;
+  return nbits < 64 ? outer << nbits | inner : inner;
 }
 
 void access_take_unit_axis(Access *a, int axis) {

@@ -28,6 +28,8 @@ typedef struct Axis {
   const char *name;
   int64_t extent;
   Monomial monomial;
+  uint64_t places; // which axes of the operators it is: a digit of base 16 for each, the outermost first, 1 for the
+                   // last axis of a result. Both parts of a split axis have its digits. 0: none
 } Axis;
 
 // An axis of a tensor whose index is a sum over several axes of the domain, or may lie outside of the tensor: windows
@@ -200,7 +202,8 @@ bool kernel_grow(Kernel *k, void *array, size_t count, size_t *capacity, size_t 
 // Building. Builders return 0 after setting kernel->out_of_memory, and accept 0 as an operand, so that only the end of
 // a lowering has to check. A builder returns an existing expression or access if an equal one exists.
 void kernel_init(Kernel *k, Arena *arena, const char *name);
-int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Monomial monomial);
+int kernel_add_axis(Kernel *k, const char *name, int64_t extent, Monomial monomial); // of no places
+uint64_t places_join(uint64_t outer, uint64_t inner); // of an axis that is both; the parts of one axis are that axis
 // Gives the access a stride along an axis with a single index, which moves nothing: what depends on the access can vary
 // over the axis. A single row so stays a row, and is added up as one of many.
 void access_take_unit_axis(Access *a, int axis);

@@ -235,6 +235,7 @@ void kernel_simplify_axes(Kernel *k) {
     k->axes[axis + 1].extent *= k->axes[axis].extent;
     k->axes[axis + 1].monomial += k->axes[axis].monomial;
     k->axes[axis + 1].name = k->axes[axis].name;
+    k->axes[axis + 1].places = places_join(k->axes[axis].places, k->axes[axis + 1].places);
     drop_axis(k, axis);
   }
   kernel_add_scatter_columns(k);

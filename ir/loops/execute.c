@@ -20,39 +20,27 @@ static void execute_down(Executing *x, const LoopNode *n) {
   }
 }
 
-// Vectors as they are before schedule_split_vectors: the last one has fewer lanes.
-static void execute_vectors(Executing *x, const LoopNode *n) {
-  const uint64_t end = index_of_run(x, n->end);
-  for (uint64_t i = index_of_run(x, n->value); i < end && !x->has_failed; i += LANES) {
-    x->left = end - i < LANES ? (int)(end - i) : 0;
-    *var_place(x, n->var) = i;
+// Of vectors as they are before schedule_split_vectors, the last one has fewer lanes.
+static void execute_up(Executing *x, const LoopNode *n) {
+  uint64_t *at = var_place(x, n->var);
+  if (!n->is_counter) *at = index_of_run(x, n->value);
+  while (goes_on(x, n)) {
+    const uint64_t step = index_of_run(x, n->step), left = index_of_run(x, n->end) - *at;
+    if (!step) execute_fail(x, "its step is 0");
+    if (n->vectors) x->left = left < LANES ? (int)left : 0;
     execute_nodes(x, n->body);
+    *at += step;
   }
-  x->left = 0;
+  if (n->vectors) x->left = 0;
 }
 
 static void execute_for(Executing *x, const LoopNode *n) {
-  if (n->vectors || n->is_down) {
-    if (n->vectors) execute_vectors(x, n);
-    else execute_down(x, n);
-    return;
-  }
-  if (!n->is_counter) *var_place(x, n->var) = index_of_run(x, n->value);
-  while (goes_on(x, n)) {
-    execute_nodes(x, n->body);
-    const uint64_t step = index_of_run(x, n->step);
-    if (!step) execute_fail(x, "its step is 0");
-    *var_place(x, n->var) += step;
-  }
+  if (n->is_down) execute_down(x, n);
+  else execute_up(x, n);
 }
 
 static void execute_if(Executing *x, const LoopNode *n) {
   execute_nodes(x, is_on(x, n) ? n->body : n->otherwise);
-}
-
-static void execute_nothing(Executing *x, const LoopNode *n) {
-  (void)x;
-  (void)n;
 }
 
 // Integers
@@ -68,7 +56,7 @@ static void execute_pointer(Executing *x, const LoopNode *n) {
   const bool is_partial = n->to.buffer == BUFFER_PARTIALS;
   const Pointer p = address_of(x, &n->from);
   if (is_partial && !p.buffer && !n->test) execute_fail(x, "it has no memory");
-  if (n->to.item == ITEM_ONLY && !make_items(x, &n->to, 1)) return;
+  if (!n->to.item && !make_items(x, &n->to, 1)) return;
   point_to(x, &n->to, is_on(x, n) ? p : (Pointer){NULL, 0});
 }
 
@@ -114,12 +102,12 @@ static void execute_step(Executing *x, const LoopNode *n) {
   x->function = 0;
 }
 
-static void (*const executors[])(Executing *x, const LoopNode *n) = {
-    [NODE_COMMENT] = execute_nothing, [NODE_INDEX] = execute_index,      [NODE_FOR] = execute_for,
-    [NODE_IF] = execute_if,           [NODE_BUFFER] = execute_buffer,    [NODE_LET] = execute_let,
-    [NODE_UPDATE] = execute_update,   [NODE_STORE] = execute_store,      [NODE_MOVE] = execute_move,
-    [NODE_BARRIER] = execute_nothing, [NODE_PREFETCH] = execute_nothing, [NODE_CALL] = execute_step,
-    [NODE_SCATTER] = execute_scatter, [NODE_FENCE] = execute_nothing,
+static void (*const executors[NODE_FENCE + 1])(Executing *x, const LoopNode *n) = {
+    // NULL: nothing
+    [NODE_INDEX] = execute_index,     [NODE_FOR] = execute_for,   [NODE_IF] = execute_if,
+    [NODE_BUFFER] = execute_buffer,   [NODE_LET] = execute_let,   [NODE_UPDATE] = execute_update,
+    [NODE_STORE] = execute_store,     [NODE_MOVE] = execute_move, [NODE_CALL] = execute_step,
+    [NODE_SCATTER] = execute_scatter,
 };
 
 static void execute_nodes(Executing *x, const LoopNode *n) {
@@ -129,7 +117,7 @@ static void execute_nodes(Executing *x, const LoopNode *n) {
     if (x->run.nsteps) x->has_failed = --*x->run.nsteps < 0;
     const bool is_declared = n->kind == NODE_INDEX || n->kind == NODE_BUFFER || n->kind == NODE_IF ||
                              n->kind == NODE_LET; // whatever the test
-    if (!x->has_failed && (is_declared || is_on(x, n))) executors[n->kind](x, n);
+    if (!x->has_failed && executors[n->kind] && (is_declared || is_on(x, n))) executors[n->kind](x, n);
   }
   if (!x->has_failed) x->at = around;
 }

@@ -145,17 +145,6 @@ bool make_items(Executing *x, const Address *at, int64_t count) {
   return !x->has_failed;
 }
 
-static uint64_t item_of(Executing *x, const Address *at) {
-  const uint64_t row = var_of(x, VAR_ROW), vector = var_of(x, VAR_VECTOR);
-  switch (at->item) {
-  case ITEM_OF_ROW: return row;
-  case ITEM_OF_VECTOR: return vector;
-  case ITEM_OF_BOTH: return vector * var_of(x, VAR_ROWS) + row;
-  case ITEM_OF_ELEMENT: return var_of(x, VAR_LANE) % LANES;
-  default: return 0;
-  }
-}
-
 // Whether the buffer has the item; fails if not.
 static bool has_item(Executing *x, const Address *at, uint64_t item) {
   const int count = storage_of(x, at)->count;
@@ -166,7 +155,7 @@ static bool has_item(Executing *x, const Address *at, uint64_t item) {
 
 Datum *lanes_of(Executing *x, const Address *at) {
   static Vector none;
-  const uint64_t item = item_of(x, at);
+  const uint64_t item = index_of_run(x, at->item);
   if (has_item(x, at, item)) return storage_of(x, at)->values[item].lane;
   memset(&none, 0, sizeof none);
   return none.lane;
@@ -181,7 +170,7 @@ Buffer *buffer_of(const Executing *x, AccessId id) {
 }
 
 Pointer address_of(Executing *x, const Address *at) {
-  const uint64_t item = item_of(x, at);
+  const uint64_t item = index_of_run(x, at->item);
   Pointer p = {NULL, 0};
   if (at->buffer == BUFFER_TENSOR) p.buffer = buffer_of(x, at->of);
   else if (has_item(x, at, item)) p = storage_of(x, at)->pointers[item];
@@ -190,7 +179,7 @@ Pointer address_of(Executing *x, const Address *at) {
 }
 
 void point_to(Executing *x, const Address *at, Pointer p) {
-  const uint64_t item = item_of(x, at);
+  const uint64_t item = index_of_run(x, at->item);
   if (has_item(x, at, item)) storage_of(x, at)->pointers[item] = p;
 }
 

@@ -6,7 +6,7 @@
 
 // FORM_ROWS: an array with a scalar for each row.
 static Address value_address(const Executing *x, ExprId id) {
-  return (Address){.buffer = BUFFER_VALUE, .of = id, .item = x->tree->form[id] == FORM_ROWS ? ITEM_OF_ROW : ITEM_ONLY};
+  return (Address){.buffer = BUFFER_VALUE, .of = id, .item = x->tree->form[id] == FORM_ROWS ? &item_of_row : NULL};
 }
 
 static Datum *value_of(Executing *x, ExprId id) {
@@ -34,15 +34,16 @@ static Elements elements_of(Executing *x, const LoopNode *n, const Address *at) 
   return (Elements){.step = space == SPACE_TENSOR ? index_of_run(x, n->step) : 1, .count = lanes_of_node(x, n)};
 }
 
+static void get_elements(Executing *x, const LoopNode *n, const Address *at, Elements elements, Type type, Datum *y) {
+  set_lanes(y, number_of(x, type, 0), 0, LANES);
+  read_elements(x, node_access(n), type, address_of(x, at), elements, y);
+  if (!n->is_vector) set_lanes(y, y[0], 1, LANES);
+}
+
 // What is in memory, or in a register, in this type. A scalar stands in all lanes.
 static void get(Executing *x, const LoopNode *n, const Address *at, Type type, Datum *y) {
-  if (buffer_info[at->buffer].space == SPACE_REGISTERS) {
-    memcpy(y, lanes_of(x, at), LANES * sizeof *y);
-    return;
-  }
-  set_lanes(y, number_of(x, type, 0), 0, LANES);
-  read_elements(x, node_access(n), type, address_of(x, at), elements_of(x, n, at), y);
-  if (!n->is_vector) set_lanes(y, y[0], 1, LANES);
+  if (buffer_info[at->buffer].space == SPACE_REGISTERS) memcpy(y, lanes_of(x, at), LANES * sizeof *y);
+  else get_elements(x, n, at, elements_of(x, n, at), type, y);
 }
 
 static void put(Executing *x, const LoopNode *n, const Address *at, Type type, const Datum *y) {
@@ -74,32 +75,19 @@ static void load_within(Executing *x, const LoopNode *n, Pointer p, uint64_t ste
   }
 }
 
-static void load(Executing *x, const LoopNode *n, Load how, Datum *y) {
+static void load(Executing *x, const LoopNode *n, Datum *y) {
   const Expr *e = &x->k->exprs[n->expr];
-  if (how == LOAD_WHOLE) {
-    get(x, n, &n->from, TYPE_F32, y);
-    return;
-  }
-  const Pointer p = address_of(x, &n->from);
-  const Access *a = &x->k->accesses[e->access];
-  const Type type = e->is_s64 ? TYPE_S64 : x->type;
-  Elements elements = {.step = how == LOAD_STRIDED || how == LOAD_GATHERED ? index_of_run(x, n->step) : 1,
-                       .count = n->is_vector ? lanes_of_node(x, n) : 1,
-                       .offsets = e->args[0] ? value_of(x, e->args[0]) : NULL};
-  const bool is_mask = access_is_mask(a), is_one = how == LOAD_ELEMENT || how == LOAD_BROADCAST;
-  set_lanes(y, number_of(x, x->type, 0), 0, LANES);
+  const bool is_whole = node_load(x->tree, n) == LOAD_WHOLE;
+  Elements elements = elements_of(x, n, &n->from);
   if (n->test && !index_of_run(x, n->test)) {
-    set_lanes(y, outside_of(x, a), 0, LANES);
-    return;
+    set_lanes(y, outside_of(x, &x->k->accesses[e->access]), 0, LANES);
+  } else if (n->from.within) {
+    set_lanes(y, number_of(x, x->type, 0), 0, LANES);
+    load_within(x, n, address_of(x, &n->from), elements.step, y);
+  } else {
+    if (e->args[0] && !is_whole) elements.offsets = value_of(x, e->args[0]);
+    get_elements(x, n, &n->from, elements, is_whole ? TYPE_F32 : e->is_s64 ? TYPE_S64 : x->type, y);
   }
-  if (n->from.within) {
-    load_within(x, n, p, elements.step, y);
-    return;
-  }
-  if (is_one) elements.count = 1;
-  if (is_mask && n->is_vector) elements = (Elements){.step = 1, .count = LANES};
-  read_elements(x, e->access, type, p, elements, y);
-  if (is_one) set_lanes(y, y[0], 1, LANES);
 }
 
 // Values
@@ -234,13 +222,12 @@ static void end_sum(Executing *x, const LoopNode *n) {
 
 void execute_let(Executing *x, const LoopNode *n) {
   const Address value = {.buffer = BUFFER_VALUE, .of = n->expr};
-  const Load how = node_load(x->tree, n);
   Datum made[LANES];
   if (node_ends_sum(n)) {
     if (make_items(x, &value, node_is_of_rows(x->tree, n) ? x->tree->loop->rows : 1)) each_row(x, n, end_sum);
     return;
   }
-  if (how || x->k->exprs[n->expr].op == EXPR_LOAD) load(x, n, how, made);
+  if (node_load(x->tree, n)) load(x, n, made);
   else compute(x, n, made);
   if (!x->has_failed) memcpy(value_of(x, n->expr), made, sizeof made);
 }
@@ -277,39 +264,31 @@ void execute_store(Executing *x, const LoopNode *n) {
   put(x, n, &n->to, to == SPACE_BLOCK ? sum_type(x, n) : to == SPACE_STACK ? TYPE_F32 : x->type, y);
 }
 
-// Moves. A vector of a copy, or of a panel, has neighbouring elements; a column of LANES rows is one.
-
-static void move_vector(Executing *x, const LoopNode *n, Pointer from, uint64_t from_step, Pointer to,
-                        uint64_t to_step) {
-  Datum y[LANES];
-  read_elements(x, n->from.of, TYPE_F32, from, (Elements){.step = from_step, .count = LANES}, y);
-  if (!x->has_failed) write_elements(x, n->to.of, TYPE_F32, to, (Elements){.step = to_step, .count = LANES}, y, false);
-}
-
-// Rows in lanes. Streamed rows are dense: the stride is the width.
-static void move_rows(Executing *x, const LoopNode *n) {
-  enum { WIDEST = 64 };
-  const bool is_store = n->from.buffer == BUFFER_COPY;
-  Pointer from = address_of(x, &n->from), to = address_of(x, &n->to);
-  const bool is_stream = is_streamed(x, n, &to);
-  const uint64_t step = is_stream ? (uint64_t)n->count : index_of_run(x, n->step);
-  if (is_stream && n->count > WIDEST) execute_fail(x, "streams rows of %lld", (long long)n->count);
-  for (int64_t c = 0; c < n->count && !x->has_failed;
-       c++, from.at += is_store ? LANES : 1, to.at += is_store ? 1 : LANES)
-    move_vector(x, n, from, is_store ? 1 : step, to, is_store ? step : 1);
-}
-
-// A vector of the copy for the row, or at the address.
-static void move_one(Executing *x, const LoopNode *n) {
-  const bool is_store = n->from.buffer == BUFFER_COPY;
-  const bool is_row = node_is_of_rows(x->tree, n);
-  const uint64_t step = is_row ? index_of_run(x, n->step) : 1, row = is_row ? var_of(x, VAR_ROW) : 0;
-  Pointer from = address_of(x, &n->from), to = address_of(x, &n->to);
-  *(is_store ? &from.at : &to.at) += row * LANES;
-  move_vector(x, n, from, is_store ? 1 : step, to, is_store ? step : 1);
-}
-
+// Moves. A vector of a copy, or of a panel, has neighbouring elements; in the tensor these are `step` apart. One is
+// moved, or one for each row of the step, or one for each of `count` columns. Streamed rows are dense.
 void execute_move(Executing *x, const LoopNode *n) {
-  if (n->count) move_rows(x, n);
-  else each_row(x, n, move_one);
+  enum { WIDEST = 64 };
+  const bool is_store = n->from.buffer == BUFFER_COPY, is_of_rows = node_is_of_rows(x->tree, n);
+  uint64_t *row = var_place(x, loop_var(VAR_ROW));
+  const uint64_t before = *row;
+  if (is_of_rows) *row = 0;
+  const Pointer first = address_of(x, &n->to);
+  const bool is_stream = is_streamed(x, n, &first);
+  const uint64_t count = n->count ? (uint64_t)n->count : is_of_rows ? var_of(x, VAR_ROWS) : 1;
+  const Elements whole = {.step = 1, .count = LANES},
+                 apart = {.step = is_stream                ? count
+                                  : n->count || is_of_rows ? index_of_run(x, n->step)
+                                                           : 1,
+                          .count = LANES};
+  if (is_stream && n->count > WIDEST) execute_fail(x, "streams rows of %lld", (long long)n->count);
+  for (uint64_t i = 0; i < count && !x->has_failed; i++) {
+    Datum y[LANES];
+    if (is_of_rows) *row = i; // of which each has a pointer
+    Pointer from = address_of(x, &n->from), to = address_of(x, &n->to), *copy = is_store ? &from : &to;
+    if (n->count) *(is_store ? &to.at : &from.at) += i;
+    copy->at += i * LANES;
+    read_elements(x, n->from.of, TYPE_F32, from, is_store ? whole : apart, y);
+    if (!x->has_failed) write_elements(x, n->to.of, TYPE_F32, to, is_store ? apart : whole, y, false);
+  }
+  *row = before;
 }

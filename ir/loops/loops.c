@@ -6,37 +6,8 @@
 #include <stddef.h>
 
 const VarInfo var_info[VAR_KINDS] = {
-    [VAR_NONE] = {"?", ""},
-    [VAR_AXIS] = {"", "", OWNER_AXIS},
-    [VAR_NEXT] = {"", "_next", OWNER_AXIS},
-    [VAR_AHEAD_AXIS] = {"ahead_", "", OWNER_AXIS},
-    [VAR_AHEAD_LANE] = {"ahead_i", ""},
-    [VAR_IS_AHEAD] = {"is_next", "", .is_int = true},
-    [VAR_OUTER] = {"o", ""},
-    [VAR_ROW] = {"r", "", .is_int = true},
-    [VAR_ROWS] = {"rows", "", .is_int = true},
-    [VAR_LANE] = {"i", ""},
-    [VAR_VECTOR] = {"u", "", .is_int = true},
-    [VAR_VECTOR_LANE] = {"j", ""},
-    [VAR_LANES] = {"n", "", .is_int = true},
-    [VAR_RUN] = {"b", ""},
-    [VAR_RUN_BEGIN] = {"i0", ""},
-    [VAR_RUN_END] = {"i1", ""},
-    [VAR_RUN_LENGTH] = {"run", ""},
-    [VAR_CHAIN] = {"chain", ""},
-    [VAR_AHEAD] = {"ahead", ""},
-    [VAR_DISTANCE] = {"ahead_", "", OWNER_ACCESS},
-    [VAR_WANTED] = {"wants_", "", OWNER_ACCESS, .is_int = true},
-    [VAR_STREAMED] = {"streams_", "", OWNER_ACCESS, .is_int = true},
-    [VAR_BLOCK] = {"block", ""},
-    [VAR_BEGIN] = {"begin", ""},
-    [VAR_END] = {"end", ""},
-    [VAR_START] = {"start", ""},
-    [VAR_CUT_BEGIN] = {"chunk", ""},
-    [VAR_COMBINED_BLOCK] = {"b", ""},
-    [VAR_COLUMN] = {"c", ""},
-    [VAR_COLUMN_END] = {"c_end", ""},
-    [VAR_ELEMENT] = {"i", ""},
+#define VARIABLE(kind, prefix, suffix, owner, is_int) {prefix, suffix, owner, is_int},
+#include "ir/loops/variables.def"
 };
 
 const BufferInfo buffer_info[BUFFER_KINDS] = {
@@ -52,16 +23,22 @@ const BufferInfo buffer_info[BUFFER_KINDS] = {
     [BUFFER_HELD] = {"held_", SPACE_REGISTERS},
 };
 
-const char *const item_indices[] = {
-    [ITEM_ONLY] = "",     [ITEM_OF_ROW] = "[r]",         [ITEM_OF_VECTOR] = "[u]", [ITEM_OF_BOTH] = "[u * rows + r]",
-    [ITEM_FIRST] = "[0]", [ITEM_OF_ELEMENT] = "[i % 16]"};
+static const Index own_rows = {.op = INDEX_VAR, .var = {VAR_ROWS, 0}},
+                   vectors_before = {.op = INDEX_MULTIPLY, .args = {&item_of_vector, &own_rows}};
+const Index item_of_row = {.op = INDEX_VAR, .var = {VAR_ROW, 0}},
+            item_of_vector = {.op = INDEX_VAR, .var = {VAR_VECTOR, 0}},
+            item_of_both = {.op = INDEX_ADD, .args = {&vectors_before, &item_of_row}};
 
 const IndexOperator index_operators[] = {
-    [INDEX_ADD] = {" + ", PRECEDENCE_SUM},
-    [INDEX_SUBTRACT] = {" - ", PRECEDENCE_SUM},
-    [INDEX_MULTIPLY] = {" * ", PRECEDENCE_PRODUCT},
-    [INDEX_DIVIDE] = {" / ", PRECEDENCE_PRODUCT},
-    [INDEX_REMAINDER] = {" % ", PRECEDENCE_PRODUCT},
+    [INDEX_NUMBER] = {"", PRECEDENCE_VALUE},
+    [INDEX_VAR] = {"", PRECEDENCE_VALUE},
+    [INDEX_BLOCK_LENGTH] = {"", PRECEDENCE_VALUE, INDEX_SIZE},
+    [INDEX_NCUT_BLOCKS] = {"", PRECEDENCE_VALUE, INDEX_SIZE},
+    [INDEX_ADD] = {" + ", PRECEDENCE_SUM, INDEX_OF_ARGS},
+    [INDEX_SUBTRACT] = {" - ", PRECEDENCE_SUM, INDEX_OF_ARGS},
+    [INDEX_MULTIPLY] = {" * ", PRECEDENCE_PRODUCT, INDEX_OF_ARGS},
+    [INDEX_DIVIDE] = {" / ", PRECEDENCE_PRODUCT, INDEX_OF_ARGS},
+    [INDEX_REMAINDER] = {" % ", PRECEDENCE_PRODUCT, INDEX_OF_ARGS},
     [INDEX_LESS] = {" < ", PRECEDENCE_COMPARISON},
     [INDEX_AT_MOST] = {" <= ", PRECEDENCE_COMPARISON},
     [INDEX_AT_LEAST] = {" >= ", PRECEDENCE_COMPARISON},
@@ -69,6 +46,11 @@ const IndexOperator index_operators[] = {
     [INDEX_EXCEEDS] = {" > ", PRECEDENCE_COMPARISON},
     [INDEX_DIFFERS] = {" != ", PRECEDENCE_COMPARISON},
     [INDEX_BOTH] = {" && ", PRECEDENCE_BOTH},
+    [INDEX_CHOOSE] = {" : ", PRECEDENCE_CHOICE, INDEX_OF_ARGS},
+    [INDEX_SIGNED] = {"", PRECEDENCE_VALUE, INDEX_SIZE},
+    [INDEX_EXISTS] = {"", PRECEDENCE_VALUE},
+    [INDEX_IS_AT_LINE] = {"", PRECEDENCE_VALUE},
+    [INDEX_TO_LINE] = {"", PRECEDENCE_VALUE, INDEX_INT},
 };
 
 static const Index *make(TreeBuilder *b, Index index) {
@@ -101,26 +83,21 @@ bool index_is(const Index *i, int64_t number) {
   return i && i->op == INDEX_NUMBER && i->number == number && !i->monomial;
 }
 
+bool index_equals(const Index *a, const Index *b) {
+  if (!a || !b || a == b) return a == b;
+  bool is_equal = a->op == b->op && a->number == b->number && a->monomial == b->monomial &&
+                  a->var.kind == b->var.kind && a->var.of == b->var.of && a->loop == b->loop &&
+                  a->address == b->address;
+  for (int i = 0; i < 3 && is_equal; i++) is_equal = index_equals(a->args[i], b->args[i]);
+  return is_equal;
+}
+
 IndexType index_type(const Index *i) {
-  IndexType type = INDEX_EITHER;
-  switch (i->op) {
-  case INDEX_NUMBER: return i->monomial ? INDEX_SIZE : INDEX_EITHER;
-  case INDEX_TO_LINE: return INDEX_INT;
-  case INDEX_VAR: return var_info[i->var.kind].is_int ? INDEX_INT : INDEX_SIZE;
-  case INDEX_BLOCK_LENGTH:
-  case INDEX_NCUT_BLOCKS:
-  case INDEX_SIGNED: return INDEX_SIZE;
-  case INDEX_LESS:
-  case INDEX_AT_MOST:
-  case INDEX_AT_LEAST:
-  case INDEX_MORE:
-  case INDEX_EXCEEDS:
-  case INDEX_EXISTS:
-  case INDEX_IS_AT_LINE:
-  case INDEX_DIFFERS:
-  case INDEX_BOTH: return INDEX_EITHER;
-  default: break;
-  }
+  IndexType type = index_operators[i->op].type;
+  if (i->op == INDEX_NUMBER) return i->monomial ? INDEX_SIZE : INDEX_EITHER;
+  if (i->op == INDEX_VAR) return var_info[i->var.kind].is_int ? INDEX_INT : INDEX_SIZE;
+  if (type != INDEX_OF_ARGS) return type;
+  type = INDEX_EITHER;
   for (int a = i->op == INDEX_CHOOSE; a < 3 && i->args[a]; a++)
     if (index_type(i->args[a]) > type) type = index_type(i->args[a]);
   return type;
@@ -225,7 +202,7 @@ bool node_ends_run(const LoopNode *n) {
 }
 
 bool node_is_of_rows(const LoopTree *t, const LoopNode *n) {
-  if (n->kind == NODE_MOVE) return n->to.item == ITEM_OF_ROW || n->from.item == ITEM_OF_ROW;
+  if (n->kind == NODE_MOVE) return n->to.item || n->from.item;
   return node_ends_sum(n) ? t->form[n->expr] == FORM_ROWS : node_ends_run(n) && t->loop->rows > 1;
 }
 
@@ -270,49 +247,12 @@ const Index *index_of(TreeBuilder *b, IndexOp op, const Index *x, const Index *y
   return index_unfolded(b, op, x, y);
 }
 
+const Index *index_signed(TreeBuilder *b, const Index *x) {
+  return x ? make(b, (Index){.op = INDEX_SIGNED, .args = {x}}) : NULL;
+}
+
 const Index *index_choose(TreeBuilder *b, const Index *test, const Index *x, const Index *y) {
   return test && x && y ? make(b, (Index){.op = INDEX_CHOOSE, .args = {test, x, y}}) : NULL;
-}
-
-const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, const Index *below, const Index *extent,
-                            const Index *stride) {
-  const Index *there = index_of(t, INDEX_REMAINDER, index_of(t, INDEX_DIVIDE, a, below), extent);
-  const Index *here = index_of(t, INDEX_REMAINDER, index_of(t, INDEX_DIVIDE, b, below), extent);
-  const Index *distance = index_of(t, INDEX_MULTIPLY, index_of(t, INDEX_SUBTRACT, there, here), stride);
-  return distance ? make(t, (Index){.op = INDEX_SIGNED, .args = {distance}}) : NULL;
-}
-
-const Index *index_chain(TreeBuilder *b, const Index *width) {
-  return index_of(b, INDEX_DIVIDE, index_of(b, INDEX_ADD, width, index_number(b, LANES - 1, 0)),
-                  index_number(b, LANES, 0));
-}
-
-const Index *index_run_length(TreeBuilder *b) {
-  const Index *chain = index_var(b, VAR_CHAIN, 0), *longest = index_number(b, LONGEST_SEGMENT, 0);
-  return index_choose(b, chain, index_of(b, INDEX_DIVIDE, longest, chain), index_number(b, 1, 0));
-}
-
-// At least 1, so that a loop over chains ends.
-const Index *index_chain_iterations(TreeBuilder *b, const Index *extent, int64_t inside) {
-  const Index *one = index_number(b, 1, 0), *iterations = index_number(b, chain_limit(inside, 1), 0);
-  for (int times = 2; times >= 1; times--) {
-    const int64_t most = chain_limit(inside, times);
-    const Index *length = index_number(b, most, 0);
-    const Index *nchains =
-        index_of(b, INDEX_DIVIDE, index_of(b, INDEX_ADD, extent, index_number(b, most - 1, 0)), length);
-    for (int i = CHAIN_TRIES - 1; i >= 0; i--) {
-      const Index *n = index_of(b, INDEX_ADD, nchains, index_number(b, i, 0));
-      const Index *own = index_of(b, INDEX_DIVIDE, extent, n);
-      const Index *divides = index_of(b, INDEX_LESS, index_of(b, INDEX_REMAINDER, extent, n), one);
-      const Index *is_long =
-          index_of(b, INDEX_AT_LEAST, index_of(b, INDEX_MULTIPLY, own, index_number(b, 2, 0)), length);
-      iterations = index_choose(b, index_of(b, INDEX_BOTH, divides, is_long), own, iterations);
-    }
-  }
-  const Index *is_cut = index_of(b, INDEX_AT_LEAST, index_of(b, INDEX_MULTIPLY, extent, index_number(b, inside, 0)),
-                                 index_number(b, (int64_t)2 * CHAIN, 0));
-  const Index *whole = index_choose(b, index_of(b, INDEX_LESS, extent, one), one, extent);
-  return index_choose(b, is_cut, iterations, whole);
 }
 
 LoopNode *tree_add(TreeBuilder *b, LoopNode node) {
@@ -355,9 +295,10 @@ static bool index_mentions(const Index *i, Var v) {
 }
 
 static const size_t index_fields[] = { // the members of LoopNode that are indices
-    offsetof(LoopNode, value),      offsetof(LoopNode, end),        offsetof(LoopNode, step),
-    offsetof(LoopNode, test),       offsetof(LoopNode, bound),      offsetof(LoopNode, to.index),
-    offsetof(LoopNode, from.index), offsetof(LoopNode, from.within)};
+    offsetof(LoopNode, value),      offsetof(LoopNode, end),         offsetof(LoopNode, step),
+    offsetof(LoopNode, test),       offsetof(LoopNode, bound),       offsetof(LoopNode, to.index),
+    offsetof(LoopNode, from.index), offsetof(LoopNode, from.within), offsetof(LoopNode, to.item),
+    offsetof(LoopNode, from.item)};
 enum { NINDICES = sizeof index_fields / sizeof *index_fields };
 
 static const Index **index_at(LoopNode *n, size_t field) {

@@ -27,46 +27,17 @@
 
 #include "ir/kernel/schedule.h"
 
-// Integers: variables and expressions of variables. In C their type is size_t, or int where the comment says so.
+// Integers: variables (variables.def) and expressions of variables.
 
 typedef enum VarKind {
-  VAR_NONE,
-  VAR_AXIS,           // the index on an axis; printed as the axis's name
-  VAR_NEXT,           // the index on a middle axis to prefetch from: a later iteration, or the current one near the end
-  VAR_AHEAD_AXIS,     // the prefetched element's index on a middle axis: VAR_NEXT or the current index
-  VAR_AHEAD_LANE,     // the prefetched element's index on the vector axis
-  VAR_IS_AHEAD,       // int: 1 if the prefetched element is in the next iteration of the middle axis
-  VAR_OUTER,          // the flattened index over the outer axes
-  VAR_ROW,            // int: the row's number in its step
-  VAR_ROWS,           // int: number of rows that the step computes
-  VAR_LANE,           // the vector axis's index of lane 0; with rows in lanes, the index on the inner axis
-  VAR_VECTOR,         // int: the vector's number in its group (the unrolled loop over accumulators)
-  VAR_VECTOR_LANE,    // the vector axis's index of lane 0 of vector VAR_VECTOR
-  VAR_LANES,          // int: number of lanes in use in a tail, which has fewer than LANES elements
-  VAR_RUN,            // the first iteration, on a middle axis, of a run of an f32 sum
-  VAR_RUN_BEGIN,      // the first index, on the vector axis, of a run of an f32 sum
-  VAR_RUN_END,        // the end of the run that begins at VAR_RUN or VAR_RUN_BEGIN
-  VAR_RUN_LENGTH,     // iterations of the middle axis in a run, if they depend on open dims
-  VAR_CHAIN,          // additions that an accumulator makes in one iteration of the middle axes
-  VAR_AHEAD,          // outer iterations to prefetch ahead; 0 in the last iterations
-  VAR_DISTANCE,       // of an access: from the current element to the prefetched one, in elements
-  VAR_WANTED,         // int, of an access: 1 if the caller passes a pointer for the output: `wants_dx`
-  VAR_STREAMED,       // int, of an access: 1 if stores may bypass the caches: `streams_dx`
-  VAR_BLOCK,          // the block's number
-  VAR_BEGIN,          // the block's first outer iteration, or the tile's first element
-  VAR_END,            // the end of the block's iterations, or of the tile's elements
-  VAR_START,          // the first outer iteration that has the block's indices on the batch axes (Loop.nbatch)
-  VAR_CUT_BEGIN,      // the block's first iteration, counted from VAR_START
-  VAR_COMBINED_BLOCK, // the block whose partial sums NODE_UPDATE combines
-  VAR_COLUMN,         // the step's first index on the vector axis, if a step takes a part of the axis (Loop.columns)
-  VAR_COLUMN_END,     // the end of the step's part of the vector axis
-  VAR_ELEMENT         // the index in an array of partial sums
+#define VARIABLE(kind, prefix, suffix, owner, is_int) VAR_##kind,
+#include "ir/loops/variables.def"
+  VAR_KINDS
 } VarKind;
-enum { VAR_KINDS = VAR_ELEMENT + 1 };
 
 typedef enum VarOwner { OWNER_FUNCTION, OWNER_AXIS, OWNER_ACCESS } VarOwner;
 typedef struct VarInfo {
-  const char *prefix, *suffix; // of its name, around that of its owner; a function has none
+  const char *prefix, *suffix;
   VarOwner owner;
   bool is_int;
 } VarInfo;
@@ -111,11 +82,13 @@ enum {
   PRECEDENCE_PRODUCT,
   PRECEDENCE_VALUE
 };
+typedef enum IndexType { INDEX_EITHER, INDEX_INT, INDEX_SIZE, INDEX_OF_ARGS } IndexType; // in C; literals fit both
 typedef struct IndexOperator {
   const char *text; // printed between the operands
   int precedence;
+  IndexType type;
 } IndexOperator;
-extern const IndexOperator index_operators[]; // by op, for binary operators
+extern const IndexOperator index_operators[]; // by op
 
 struct Address;
 typedef struct Index {
@@ -148,9 +121,9 @@ typedef enum BufferKind {
   BUFFER_SUM,      // vector accumulators of the sum: `acc_sum`
   BUFFER_TOTAL,    // that sums of runs, or scalars, are added to, of f64; a vector if lanes have sums of their own:
                    // `total_sum`
-  BUFFER_HELD      // a vector of the block's partial sums: `held_dgamma`
+  BUFFER_HELD,     // a vector of the block's partial sums: `held_dgamma`
+  BUFFER_KINDS
 } BufferKind;
-enum { BUFFER_KINDS = BUFFER_HELD + 1 };
 typedef enum Space {
   SPACE_TENSOR, // a tensor, or a temporary in the workspace
   SPACE_BLOCK,  // what a block has of a temporary
@@ -164,26 +137,19 @@ typedef struct BufferInfo {
 } BufferInfo;
 extern const BufferInfo buffer_info[BUFFER_KINDS];
 
-typedef enum Item { // selects an item of a buffer that has several
-  ITEM_ONLY,        // it has one; or the node takes all
-  ITEM_OF_ROW,      // the row's: `acc_sum[r]`
-  ITEM_OF_VECTOR,   // in a group of vectors, the vector's: `acc_sum[u]`
-  ITEM_OF_BOTH,     // in a group of vectors of several rows, the vector's and row's: `acc_sum[u * rows + r]`
-  ITEM_FIRST,       // the first: `acc_sum[0]`
-  ITEM_OF_ELEMENT   // with rows in lanes, the element's: `acc_sum[i % 16]`
-} Item;
-extern const char *const item_indices[]; // by Item: as C writes it behind the buffer's name
-
 typedef struct Address {
   BufferKind buffer;
-  uint32_t of; // the AccessId or ExprId
-  Item item;
+  uint32_t of;        // the AccessId or ExprId
+  const Index *item;  // of a buffer that has several: `acc_sum[r]`; NULL: it has one, or the node takes all
   const Index *index; // in elements; NULL: 0
   // Of loads with a bound that varies from lane to lane (node_lane_bound): the index of lane 0, modulo 2^64, so that
   // one comparison tests both ends. A lane is loaded if within + lane * factor < extent, else it is the access's
   // `outside`: `lanes where i + kx - 1 + lane < 56, else 0.0`
   const Index *within;
 } Address;
+
+extern const Index item_of_row, item_of_vector,
+    item_of_both; // r; in a group of vectors, u; of several rows, u * rows + r
 
 typedef enum Form { // the C type that holds an expression's value
   FORM_NONE,
@@ -341,21 +307,11 @@ const Index *index_unfolded(TreeBuilder *b, IndexOp op, const Index *x, const In
 const Index *index_of_address(TreeBuilder *b, IndexOp op, Address at);
 bool index_is_var(const Index *i, Var var);
 const Index *index_loop(TreeBuilder *b, IndexOp op, uint32_t loop);
+const Index *index_signed(TreeBuilder *b, const Index *x);
 const Index *index_choose(TreeBuilder *b, const Index *test, const Index *x, const Index *y);
-// The distance in memory from flattened index b to a, along one axis: ((a / below % extent) - (b / below % extent)) *
-// stride. below: the product of the extents of the axes inside of this axis.
-const Index *index_distance(TreeBuilder *t, const Index *a, const Index *b, const Index *below, const Index *extent,
-                            const Index *stride);
-// What loop_sum_order computes of literal extents, for an open innermost extent (Segments.is_open). VAR_CHAIN: the
-// additions to the accumulator in an iteration of the middle axes, of `width` elements of the vector axis.
-// VAR_RUN_LENGTH: the iterations in a segment, if VAR_CHAIN is at most LONGEST_SEGMENT.
-const Index *index_chain(TreeBuilder *b, const Index *width);
-const Index *index_run_length(TreeBuilder *b);
-// chain_iterations of an open extent; at least 1.
-const Index *index_chain_iterations(TreeBuilder *b, const Index *extent, int64_t inside);
-typedef enum IndexType { INDEX_EITHER, INDEX_INT, INDEX_SIZE } IndexType; // in C; literals fit both
 IndexType index_type(const Index *i);
 bool index_is(const Index *i, int64_t number);
+bool index_equals(const Index *a, const Index *b);
 LoopNode *tree_add(TreeBuilder *b, LoopNode node);
 void tree_open(TreeBuilder *b, LoopNode **at); // opens a list at this link, before the nodes already there
 void tree_close(TreeBuilder *b);

@@ -1,312 +1,374 @@
-// Prints trees. A kind of node has a format line with directives, such as %v for the node's variable (add_directive
-// lists all), or a function if its nodes have several forms.
+// Prints trees in readable form: its table of lines (printer.h), the words that only it has, and names.
 #include "ir/loops/print.h"
 
-#include "ir/loops/loop_text.h"
+#include "ir/graph/open_dims.h"
+#include "ir/loops/printer.h"
+#include "ir/support/escape.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// A word from a table. Messages also print unsound trees, whose operators may have no word.
-static void add_word(LoopText *p, const char *word) {
-  text_add_string(p->out, word ? word : "?");
-}
-
 // Values
 
-static void add_operand(LoopText *p, ExprId id) {
-  if (p->t->form[id] == FORM_NUMBER) {
-    if (p->k->is_s64) loop_text_add(p, "%lld", (long long)p->k->exprs[id].integer);
-    else text_add_number(p->out, p->k->exprs[id].number, !p->k->is_f64);
+static void add_value(TreePrinter *l, ExprId id) {
+  if (l->t->form[id] == FORM_NUMBER) {
+    if (l->k->is_s64) tree_printf(l, "%lld", (long long)l->k->exprs[id].integer);
+    else text_add_number(l->out, l->k->exprs[id].number, !l->k->is_f64);
     return;
   }
-  loop_text_name(p, p->expr_name[id]);
-  if (p->t->form[id] == FORM_ROWS) loop_text_add(p, "[r]");
+  tree_add_text(l, l->expr_name[id]);
+  if (l->t->form[id] == FORM_ROWS) tree_add_text(l, "[r]");
 }
 
-static void add_operands(LoopText *p, const Expr *e) {
+static void add_operand(TreePrinter *l, const LoopNode *n) {
+  add_value(l, n->expr);
+}
+
+static void add_operands(TreePrinter *l, const LoopNode *n) {
+  const Expr *e = &l->k->exprs[n->expr];
   for (int a = 0; a < 3 && e->args[a]; a++) {
-    if (a) loop_text_add(p, ", ");
-    add_operand(p, e->args[a]);
+    if (a) tree_add_text(l, ", ");
+    add_value(l, e->args[a]);
   }
 }
 
-static void say(LoopText *p, const LoopNode *n, const char *line);
-
-static void add_directive(LoopText *p, const LoopNode *n, char directive) {
-  switch (directive) {
-  case 'w': loop_text_name(p, n->words); return;
-  case 'v': loop_text_var(p, n->var); return;
-  case 'x': loop_text_index(p, n->value); return;
-  case 'E': loop_text_index(p, n->end); return;
-  case 's': loop_text_index(p, n->step); return;
-  case 'b': loop_text_index(p, n->bound); return;
-  case '?': loop_text_index(p, n->test); return;
-  case '#': loop_text_add(p, "%lld", (long long)n->count); return;
-  case 'a': loop_text_name(p, p->access_name[node_access(n)]); return;
-  case '@': loop_text_address(p, node_memory(n)); return;
-  case '>': loop_text_address(p, &n->to); return;
-  case '[': loop_text_element(p, node_memory(n)); return;
-  case 'G': loop_text_buffer(p, &n->to); return;
-  case 'F': loop_text_buffer(p, &n->from); return;
-  case 'e': loop_text_name(p, p->expr_name[n->expr]); return;
-  case 'o': add_operand(p, n->expr); return;
-  case '*': add_operands(p, &p->k->exprs[n->expr]); return;               // the operands of that expression
-  case 'O': add_word(p, expr_info[p->k->exprs[n->expr].op].name); return; // its operator
-  case 'C':
-    add_word(p, expr_info[reductions[node_reduction(p->t, n)].combine].name);
-    return;                                                               // of two values, as in add
-  case 'l': add_word(p, expr_info[node_reduction(p->t, n)].name); return; // of many values, as in sum
-  case 'i': text_add_number(p->out, reductions[node_reduction(p->t, n)].identity, true); return;
-  case 't': text_add_string(p->out, node_is_f64(p->t, n) ? "f64" : "f32"); return;
-  case 'V': text_add_string(p->out, n->is_vector ? "vector" : "scalar"); return;
-  case 'R': text_add_string(p->out, p->t->form[n->expr] == FORM_ROWS ? "[r]" : ""); return;
-  case 'y': text_add_string(p->out, node_is_of_rows(p->t, n) ? ", for each r" : ""); return;
-  case 'n': text_add_string(p->out, n->has_fewer_lanes ? ", n lanes" : ""); return;
-  case 'S': text_add_string(p->out, n->is_streamed ? ", streamed" : ""); return;
-  case 'f':
-    if (n->test) say(p, n, ", if %?");
-    return;
-  default: abort(); // a format below has an unknown directive
-  }
-}
-
-static void say(LoopText *p, const LoopNode *n, const char *line) {
-  while (*line) {
-    const size_t nbytes = strcspn(line, "%");
-    text_add(p->out, line, nbytes);
-    line += nbytes;
-    if (!*line) return;
-    add_directive(p, n, line[1]);
-    line += 2;
-  }
-}
-
-// Nodes
-
-static void print_for(LoopText *p, const LoopNode *n) {
-  const bool is_one = index_is(n->step, 1);
-  if (n->is_counter) say(p, n, is_one ? "for %v += 1 while %v < %E" : "for %v += %s while %v + %s <= %E");
-  else say(p, n, is_one ? "for %v in %x..%E" : "for %v in %x..%E by %s");
-  if (n->bound) say(p, n, ", while %v < %b");
-  if (n->is_down) loop_text_add(p, ", backwards");
-  if (n->is_unrolled) loop_text_add(p, ", unrolled");
-  say(p, n, "%f");
-}
-
-static void print_if(LoopText *p, const LoopNode *n) {
-  say(p, n, n->test ? "if %?" : "scope");
-}
-
-static void print_index(LoopText *p, const LoopNode *n) {
-  const bool is_sum = n->is_counter && n->value && n->value->op == INDEX_ADD && index_is_var(n->value->args[0], n->var);
-  if (is_sum) {
-    say(p, n, "%v += ");
-    loop_text_index(p, n->value->args[1]);
-  } else say(p, n, n->is_counter ? "count %v from %x" : n->test ? "%v = %x, 0 unless %?" : "%v = %x");
-}
-
-static const char *const loads[] = {[LOAD_ELEMENT] = "load %[",
-                                    [LOAD_BROADCAST] = "broadcast %[",
-                                    [LOAD_DENSE] = "load %@%n",
-                                    [LOAD_STRIDED] = "load %@ with stride %s%n",
-                                    [LOAD_GATHERED] = "gather %@ with stride %s%n",
-                                    [LOAD_WHOLE] = "load %@"};
-
-static void print_bounds(LoopText *p, const LoopNode *n) {
+static void add_bounds(TreePrinter *l, const LoopNode *n) {
   if (!n->test && !n->from.within) return;
-  if (n->test) {
-    loop_text_add(p, ", where ");
-    loop_text_index(p, n->test);
-  }
+  if (n->test) tree_say(l, n, ", where {test}");
   if (n->from.within) {
-    const Bound *b = node_lane_bound(p->t, n);
-    const int64_t factor = b ? b->factor[loop_lane_axis(p->t->loop)] : 0;
-    loop_text_add(p, n->test ? ", and lanes where " : ", lanes where ");
-    loop_text_index(p, n->from.within);
-    loop_text_add(p, factor < 0 ? " - lane" : " + lane");
-    if (factor != 1 && factor != -1) loop_text_add(p, " * %lld", (long long)llabs(factor));
-    loop_text_add(p, " < %lld", (long long)(b ? b->extent : 0));
+    const Bound *b = node_lane_bound(l->t, n);
+    const int64_t factor = b ? b->factor[loop_lane_axis(l->t->loop)] : 0;
+    tree_add_text(l, n->test ? ", and lanes where " : ", lanes where ");
+    tree_add_index(l, n->from.within, 0);
+    tree_add_text(l, factor < 0 ? " - lane" : " + lane");
+    if (factor != 1 && factor != -1) tree_printf(l, " * %lld", (long long)llabs(factor));
+    tree_printf(l, " < %lld", (long long)(b ? b->extent : 0));
   }
-  loop_text_add(p, ", else ");
-  text_add_number(p->out, p->k->accesses[node_access(n)].outside, !p->k->is_f64);
+  tree_add_text(l, ", else ");
+  text_add_number(l->out, l->k->accesses[node_access(n)].outside, !l->k->is_f64);
 }
 
-static void print_end_sum(LoopText *p, const LoopNode *n) {
-  const bool is_total = n->from.buffer == BUFFER_TOTAL;
-  if (n->is_vector) say(p, n, tree_element_sums(p->t, n->expr) ? "vector %e = %l of all %F" : "vector %e = %F");
-  else say(p, n, is_total ? "scalar %e%R = %F%y" : "scalar %e%R = %l of the lanes of %F in %t%y");
-}
-
-static void print_let(LoopText *p, const LoopNode *n) {
-  const Expr *e = &p->k->exprs[n->expr];
-  const Load load = node_load(p->t, n);
-  if (node_ends_sum(n)) {
-    print_end_sum(p, n);
-    return;
-  }
-  say(p, n, "%V %e%R = ");
+// What a NODE_LET computes.
+static void add_computed(TreePrinter *l, const LoopNode *n) {
+  static const char *const loads[] = {[LOAD_ELEMENT] = "load {element}",
+                                      [LOAD_BROADCAST] = "broadcast {element}",
+                                      [LOAD_DENSE] = "load {at}{lanes}",
+                                      [LOAD_STRIDED] = "load {at} with stride {step}{lanes}",
+                                      [LOAD_GATHERED] = "gather {at} with stride {step}{lanes}",
+                                      [LOAD_WHOLE] = "load {at}"};
+  const Expr *e = &l->k->exprs[n->expr];
+  const Load load = node_load(l->t, n);
   if (load) {
-    say(p, n, loads[load]);
-    if (e->args[0] && n->from.buffer != BUFFER_SPILL) say(p, n, ", at offset %*");
-    print_bounds(p, n);
+    tree_say(l, n, loads[load]);
+    if (e->args[0] && n->from.buffer != BUFFER_SPILL) tree_say(l, n, ", at offset {operands}");
+    add_bounds(l, n);
   } else if (e->op == EXPR_INDEX) {
-    if (n->is_vector) say(p, n, "%x + lane");
-    else text_add_string(p->out, p->k->axes[__builtin_ctz(e->axes)].name);
+    tree_say(l, n, n->is_vector ? "{value} + lane" : "{axis}");
   } else if (e->op == EXPR_INTEGER) {
-    loop_text_add(p, "%lld", (long long)e->integer);
-  } else if (e->op == EXPR_COUNT || e->op == EXPR_RECIPROCAL) {
-    say(p, n, "%O of ");
-    loop_text_number(p, (int64_t)e->number, e->monomial);
+    tree_printf(l, "%lld", (long long)e->integer);
   } else {
-    say(p, n, expr_has_access(e) ? "%O(%*) at %@" : "%O(%*)");
+    const bool is_count = e->op == EXPR_COUNT || e->op == EXPR_RECIPROCAL;
+    tree_say(l, n, is_count ? "{operator} of {number}" : "{operator}({operands})");
+    if (expr_has_access(e)) tree_say(l, n, " at {at}");
   }
 }
 
-// Buffers
+// Words
 
-static void print_buffer(LoopText *p, const LoopNode *n) {
-  const bool is_own = n->to.buffer == BUFFER_ROW && access_is_own(p->t, n->to.of);
-  if (n->to.buffer == BUFFER_HELD) say(p, n, "%G = load %@%n%f");
-  else if (n->from.buffer) say(p, n, "%G = %@%f");
-  else if (n->to.buffer == BUFFER_SUM || n->to.buffer == BUFFER_TOTAL) {
-    say(p, n, n->count > 1 ? "%G[%#] = %i" : "%G = %i");
-    say(p, n, n->is_vector ? ", vectors of %t" : ", %t");
-  } else {
-    say(p, n, "local %G[%#]: ");
-    loop_text_add(p, "%s",
-                  n->is_vector                            ? "vectors"
-                  : n->to.buffer == BUFFER_ROW && !is_own ? "pointers"
-                  : n->to.buffer == BUFFER_VALUE          ? "scalars"
-                                                          : "elements");
+static void add_addend(TreePrinter *l, const LoopNode *n) {
+  const bool is_widened = n->is_vector && node_is_widened(l->t, n);
+  tree_say(l, n, is_widened ? "{operand} converted to {type}" : "{operand}");
+}
+
+static void add_call(TreePrinter *l, const LoopNode *n) {
+  tree_add_text(l, n->has_fewer_lanes ? "tail step" : "step");
+  if (loop_tile(l->t->loop)) tree_add_text(l, " from begin to end");
+  tree_say(l, n, "{rows_of_call}{column_end}");
+  if (n->has_fewer_lanes) tree_say(l, n, ", n = {value}");
+}
+
+static void add_combining(TreePrinter *l, const LoopNode *n) {
+  const ExprOp reduction = node_reduction(l->t, n);
+  tree_say(l, n, reduction == EXPR_REDUCE_SUM ? "+=" : reduction == EXPR_REDUCE_PRODUCT ? "*=" : "{combine}=");
+}
+
+static void add_identity(TreePrinter *l, const LoopNode *n) {
+  text_add_number(l->out, reductions[node_reduction(l->t, n)].identity, true);
+}
+
+static void add_items(TreePrinter *l, const LoopNode *n) {
+  const bool is_own = n->to.buffer == BUFFER_ROW && access_is_own(l->t, n->to.of);
+  tree_add_text(l, n->is_vector                            ? "vectors"
+                   : n->to.buffer == BUFFER_ROW && !is_own ? "pointers"
+                   : n->to.buffer == BUFFER_VALUE          ? "scalars"
+                                                           : "elements");
+}
+
+static void add_words(TreePrinter *l, const LoopNode *n) {
+  text_add_user_string(l->out, SINK_TERMINAL, n->words);
+}
+
+// clang-format off
+static const Word words[] = {
+    {"addend", .add = add_addend}, // the value that is added
+    {"bounded", WHEN_BOUND, ", while {var} < {bound}"},
+    {"by", WHEN_BY_ONE, NULL, " by {step}"},
+    {"call", .add = add_call},
+    {"column_end", WHEN_END, ", c_end = {end}"},
+    {"combining", .add = add_combining}, // += or another assignment
+    {"computed", .add = add_computed},   // what a NODE_LET computes
+    {"each", WHEN_OF_ROWS, ", for each r"},
+    {"goes_on", WHEN_BY_ONE, "{var} < {end}", "{var} + {step} <= {end}"},
+    {"identity", .add = add_identity},
+    {"if", WHEN_TEST, ", if {test}"},
+    {"items", .add = add_items}, // what an array holds
+    {"lanes", WHEN_FEWER_LANES, ", n lanes"},
+    {"operand", .add = add_operand},
+    {"operands", .add = add_operands},
+    {"partials", WHEN_VECTOR, "{at}{strided}{lanes}", "{element}"}, // the partial sums that are added
+    {"place", WHEN_VECTOR, "{at}", "{element}"},                    // where a value is stored
+    {"row", WHEN_VALUE_OF_ROW, "[r]"},
+    {"rows_of_call", WHEN_COUNT, ", rows = {count}"},
+    {"shape", WHEN_VECTOR, "vector", "scalar"},
+    {"streamed", WHEN_STREAMED, ", streamed"},
+    {"strided", WHEN_STRIDED, " with stride {step}"},
+    {"type", WHEN_F64, "f64", "f32"}, // of a sum
+    {"unrolled", WHEN_UNROLLED, ", unrolled"},
+    {"vectors", WHEN_VECTOR, "vectors of "},
+    {"words", .add = add_words},
+    {NULL}};
+// clang-format on
+
+static void print_nodes(TreePrinter *l, const LoopNode *n) {
+  l->indent++;
+  for (; n; n = n->next) tree_print_node(l, n);
+  l->indent--;
+}
+
+static void print_bodies(TreePrinter *l, const LoopNode *n) {
+  tree_add_text(l, "\n");
+  print_nodes(l, n->body);
+  if (!n->otherwise) return;
+  tree_begin_line(l);
+  tree_add_text(l, "else\n");
+  print_nodes(l, n->otherwise);
+}
+
+// Integers and addresses. Variables and pointers have the same names as in the emitted C.
+
+static void add_number(TreePrinter *l, int64_t number, Monomial monomial, int precedence) {
+  const Graph *g = l->k->graph;
+  const bool is_within = monomial && PRECEDENCE_PRODUCT < precedence;
+  const int64_t factor = monomial ? open_factor(g, number, monomial) : number;
+  int nfactors = !monomial || factor != 1;
+  tree_add_text(l, is_within ? "(" : "");
+  if (nfactors) tree_printf(l, "%lld", (long long)factor);
+  for (size_t i = 0; monomial && i < g->ndims; i++)
+    for (int n = monomial_exponent(monomial, i); n > 0; n--) {
+      if (nfactors++) tree_add_text(l, " * ");
+      text_add_user_string(l->out, SINK_TERMINAL, g->dims[i]->name);
+    }
+  tree_add_text(l, is_within ? ")" : "");
+}
+
+static bool add_index(TreePrinter *l, const Index *i, int precedence) {
+  switch (i->op) {
+  case INDEX_BLOCK_LENGTH: tree_printf(l, "block_length(loop %u)", (unsigned)i->loop); return true;
+  case INDEX_NCUT_BLOCKS: tree_printf(l, "blocks(loop %u)", (unsigned)i->loop); return true;
+  case INDEX_SIGNED: tree_add_index(l, i->args[0], precedence); return true;
+  case INDEX_EXISTS:
+    tree_add_buffer(l, i->address);
+    tree_add_text(l, " is not NULL");
+    return true;
+  case INDEX_IS_AT_LINE:
+    tree_add_address(l, i->address);
+    tree_add_text(l, " begins a cache line");
+    return true;
+  case INDEX_TO_LINE:
+    tree_add_text(l, "elements from ");
+    tree_add_address(l, i->address);
+    tree_add_text(l, " to the next cache line");
+    return true;
+  default: return false;
   }
 }
 
-static const char *combining(const LoopText *p, const LoopNode *n) {
-  const ExprOp reduction = node_reduction(p->t, n);
-  return reduction == EXPR_REDUCE_SUM ? " += " : reduction == EXPR_REDUCE_PRODUCT ? " *= " : " %C= ";
+static const char *memory_name(const Schedule *s, AccessId id) {
+  const Access *a = &s->kernel->accesses[id];
+  return a->value ? a->value->name : a->type == TYPE_NONE ? "place" : s->temporaries[a->temporary].name;
 }
 
-static void print_update(LoopText *p, const LoopNode *n) {
-  const char *to = buffer_info[n->to.buffer].space == SPACE_REGISTERS ? "%G" : "%[";
-  say(p, n, to);
-  if (n->is_fused) {
-    say(p, n, " = fma(%*, ");
-    say(p, n, to);
-    say(p, n, ")%n%f");
-    return;
-  }
-  say(p, n, combining(p, n));
-  if (node_ends_run(n)) say(p, n, node_adds_lanes(p->t, n) ? "%l of the lanes of %F%y" : "%F in f64%y");
-  else if (n->from.buffer) say(p, n, node_is_strided(n) ? "%@ with stride %s%n" : n->is_vector ? "%@%n" : "%[");
-  else say(p, n, n->is_vector && node_is_widened(p->t, n) ? "%o converted to %t%n%f" : "%o%n%f");
+// A tensor's name in the graph; a temporary's number and name.
+static void add_tensor(TreePrinter *l, AccessId id) {
+  const Access *a = &l->k->accesses[id];
+  if (!a->value && a->type != TYPE_NONE) tree_printf(l, "temporary%u_", (unsigned)a->temporary);
+  text_add_user_string(l->out, SINK_TERMINAL, memory_name(l->t->schedule, id));
 }
 
-static void print_store(LoopText *p, const LoopNode *n) {
-  if (!n->expr && !n->from.buffer) {
-    say(p, n, "%[ = %i");
-    return;
-  }
-  say(p, n, n->from.buffer ? "store %F to " : "store %o to ");
-  say(p, n, n->is_vector ? "%@" : "%[");
-  say(p, n, node_is_strided(n) ? " with stride %s%n%S%f" : "%n%S%f");
-}
+#define LOOP_END "{bounded}{unrolled}{if}"
 
-static void print_move(LoopText *p, const LoopNode *n) {
-  const bool is_store = n->from.buffer == BUFFER_COPY;
-  if (node_is_of_rows(p->t, n))
-    say(p, n,
-        is_store ? "store %F to all rows at %>, with stride %s%f" : "%G = vectors of all rows at %@, with stride %s");
-  else if (!n->count) say(p, n, "%> = load %@");
-  else
-    say(p, n,
-        is_store ? "store %F to rows of %# at %G, with stride %s, transposed%S"
-                 : "%G = rows of %# at %F, with stride %s, transposed");
-}
+static const Line lines[] = {
+    {NODE_COMMENT, WHEN_ALWAYS, "sweep: {words}"},
+    {NODE_INDEX, WHEN_ADVANCES, "{var} += {added}"},
+    {NODE_INDEX, WHEN_COUNTER, "count {var} from {value}"},
+    {NODE_INDEX, WHEN_TEST, "{var} = {value}, 0 unless {test}"},
+    {NODE_INDEX, WHEN_ALWAYS, "{var} = {value}"},
+    {NODE_FOR, WHEN_COUNTER, "for {var} += {step} while {goes_on}" LOOP_END},
+    {NODE_FOR, WHEN_DOWN, "for {var} in {begin}..{end}{by}, backwards" LOOP_END},
+    {NODE_FOR, WHEN_ALWAYS, "for {var} in {begin}..{end}{by}" LOOP_END},
+    {NODE_IF, WHEN_TEST, "if {test}"},
+    {NODE_IF, WHEN_ALWAYS, "scope"},
+    {NODE_BUFFER, WHEN_TO_HELD, "{to} = load {at}{lanes}{if}"},
+    {NODE_BUFFER, WHEN_FROM, "{to} = {at}{if}"},
+    {NODE_BUFFER, WHEN_TO_SUMS, "{to}[{count}] = {identity}, {vectors}{type}"},
+    {NODE_BUFFER, WHEN_TO_SUM, "{to} = {identity}, {vectors}{type}"},
+    {NODE_BUFFER, WHEN_ALWAYS, "local {to}[{count}]: {items}"},
+    {NODE_LET, WHEN_FROM_EACH, "vector {expr} = {reduction} of all {from}"},
+    {NODE_LET, WHEN_FROM_VECTOR, "vector {expr} = {from}"},
+    {NODE_LET, WHEN_FROM_SUM, "scalar {expr}{row} = {reduction} of the lanes of {from} in {type}{each}"},
+    {NODE_LET, WHEN_FROM_TOTAL, "scalar {expr}{row} = {from}{each}"},
+    {NODE_LET, WHEN_ALWAYS, "{shape} {expr}{row} = {computed}"},
+    {NODE_UPDATE, WHEN_FROM_LANES, "{total} {combining} {reduction} of the lanes of {from}{each}"},
+    {NODE_UPDATE, WHEN_FROM_SUM, "{total} {combining} {from} in f64{each}"},
+    {NODE_UPDATE, WHEN_FROM, "{total} {combining} {partials}"},
+    {NODE_UPDATE, WHEN_FUSED, "{total} = fma({operands}, {total}){lanes}{if}"},
+    {NODE_UPDATE, WHEN_ALWAYS, "{total} {combining} {addend}{lanes}{if}"},
+    {NODE_STORE, WHEN_FROM, "store {from} to {place}{strided}{lanes}{streamed}{if}"},
+    {NODE_STORE, WHEN_EXPR, "store {operand} to {place}{strided}{lanes}{streamed}{if}"},
+    {NODE_STORE, WHEN_ALWAYS, "{element} = {identity}"},
+    {NODE_MOVE, WHEN_FROM_VECTORS, "store {from} to all rows at {to_address}, with stride {step}{if}"},
+    {NODE_MOVE, WHEN_OF_ROWS, "{to} = vectors of all rows at {at}, with stride {step}"},
+    {NODE_MOVE, WHEN_FROM_COPY, "store {from} to rows of {count} at {to}, with stride {step}, transposed{streamed}"},
+    {NODE_MOVE, WHEN_COUNT, "{to} = rows of {count} at {from}, with stride {step}, transposed"},
+    {NODE_MOVE, WHEN_ALWAYS, "{to_address} = load {at}"},
+    {NODE_BARRIER, WHEN_ALWAYS, "{to} leaves its registers"},
+    {NODE_PREFETCH, WHEN_ALWAYS, "prefetch {at}"},
+    {NODE_CALL, WHEN_ALWAYS, "{call}"},
+    {NODE_SCATTER, WHEN_ALWAYS, "{access}[begin:end] = 0, then add each row whose index is in begin:end"},
+    {NODE_FENCE, WHEN_ALWAYS, "fence"},
+    {0}};
 
-static void print_step(LoopText *p, const LoopNode *n) {
-  loop_text_add(p, n->has_fewer_lanes ? "tail step" : "step");
-  if (loop_tile(p->t->loop)) loop_text_add(p, " from begin to end");
-  if (n->count) say(p, n, ", rows = %#");
-  if (n->end) say(p, n, ", c_end = %E");
-  if (n->has_fewer_lanes) say(p, n, ", n = %x");
-}
-
-typedef struct NodePrinter {
-  const char *line; // with directives; NULL: `print` prints the node
-  void (*print)(LoopText *p, const LoopNode *n);
-} NodePrinter;
-
-static const NodePrinter printers[] = {
-    [NODE_COMMENT] = {"sweep: %w"},
-    [NODE_INDEX] = {NULL, print_index},
-    [NODE_FOR] = {NULL, print_for},
-    [NODE_IF] = {NULL, print_if},
-    [NODE_BUFFER] = {NULL, print_buffer},
-    [NODE_LET] = {NULL, print_let},
-    [NODE_UPDATE] = {NULL, print_update},
-    [NODE_STORE] = {NULL, print_store},
-    [NODE_MOVE] = {NULL, print_move},
-    [NODE_BARRIER] = {"%G leaves its registers"},
-    [NODE_PREFETCH] = {"prefetch %@"},
-    [NODE_CALL] = {NULL, print_step},
-    [NODE_SCATTER] = {"%a[begin:end] = 0, then add each row whose index is in begin:end"},
-    [NODE_FENCE] = {"fence"},
+const Language readable_language = {
+    .lines = lines,
+    .words = words,
+    .print_bodies = print_bodies,
+    .add_number = add_number,
+    .add_index = add_index,
+    .add_tensor = add_tensor,
 };
 
-static void print_head(LoopText *p, const LoopNode *n) {
-  if (printers[n->kind].line) say(p, n, printers[n->kind].line);
-  else printers[n->kind].print(p, n);
+// Names
+
+typedef struct Named {
+  const char *name;
+  uint32_t id;
+} Named;
+
+static int compare_names(const void *a, const void *b) {
+  const Named *x = a, *y = b;
+  const int order = strcmp(x->name, y->name);
+  return order ? order : (x->id > y->id) - (x->id < y->id);
 }
 
-static void print_nodes(LoopText *p, const LoopNode *n, int indent) {
-  for (; n; n = n->next) {
-    loop_text_add(p, "%*s", 2 * indent, "");
-    print_head(p, n);
-    loop_text_add(p, "\n");
-    print_nodes(p, n->body, indent + 1);
-    if (n->otherwise) loop_text_add(p, "%*selse\n", 2 * indent, "");
-    print_nodes(p, n->otherwise, indent + 1);
+// Escapes a name from the graph file. NULL: out of memory.
+static const char *escaped(Arena *arena, const char *name) {
+  Text text;
+  text_init(&text, arena->allocator);
+  text_add_user_string(&text, SINK_TERMINAL, name);
+  const char *copy = text.out_of_memory ? NULL : arena_copy_text(arena, text_string(&text), text.nbytes);
+  text_deinit(&text);
+  return copy;
+}
+
+// Makes names unique: if several are equal, all but the first get their number appended.
+static bool give_names(Arena *arena, Named *named, size_t count, const char **names) {
+  if (count) qsort(named, count, sizeof *named, compare_names);
+  for (size_t i = 0; i < count; i++) {
+    const bool is_first = !i || strcmp(named[i - 1].name, named[i].name) != 0;
+    const char *name = is_first ? named[i].name : arena_format(arena, "%s%u", named[i].name, (unsigned)named[i].id);
+    names[named[i].id] = name ? escaped(arena, name) : NULL;
+    if (!names[named[i].id]) return false;
   }
+  return true;
 }
 
-static void print_function(LoopText *p, const char *name, const LoopNode *nodes) {
-  if (nodes) loop_text_add(p, "    %s\n", name);
-  print_nodes(p, nodes, 3);
+// Makes the names of the accesses that the loop uses unique.
+static bool name_accesses(TreePrinter *l, Arena *arena, Named *named) {
+  const Kernel *k = l->k;
+  size_t count = 0;
+  bool *is_had = ARENA_ARRAY(arena, bool, k->naccesses + 1);
+  if (!is_had) return false;
+  for (AccessId id = 0; id < k->naccesses; id++)
+    if (!(l->access_name[id] = escaped(arena, memory_name(l->t->schedule, id)))) return false;
+  for (ExprId id = 1; id < k->nexprs; id++) {
+    const Expr *e = &k->exprs[id];
+    if (l->t->is_made[id] && expr_has_access(e)) is_had[e->access] = true;
+  }
+  for (size_t i = 0; i < l->t->loop->nroots; i++) {
+    const Root *root = &l->t->loop->roots[i];
+    if (root->kind != ROOT_REDUCE_INNER) is_had[root->access] = true;
+  }
+  for (AccessId id = 0; id < k->naccesses; id++)
+    if (is_had[id]) named[count++] = (Named){memory_name(l->t->schedule, id), id};
+  return give_names(arena, named, count, l->access_name);
 }
 
-static bool begin_printing(LoopText *p, const LoopTree *t, Arena *scratch, Text *out) {
-  *p = (LoopText){.out = out, .t = t, .k = t->k};
+static bool name_all(TreePrinter *l, Arena *arena) {
+  const Kernel *k = l->k;
+  const size_t most = k->nexprs > k->naccesses ? k->nexprs : k->naccesses;
+  Named *named = ARENA_ARRAY(arena, Named, most + 1);
+  l->expr_name = ARENA_ARRAY(arena, const char *, k->nexprs + 1);
+  l->access_name = ARENA_ARRAY(arena, const char *, k->naccesses + 1);
+  if (!named || !l->expr_name || !l->access_name) return false;
+  size_t count = 0;
+  l->expr_name[0] = "?";
+  for (ExprId id = 1; id < k->nexprs; id++) {
+    if (k->exprs[id].label && l->t->is_made[id]) named[count++] = (Named){k->exprs[id].label, id};
+    else if (!(l->expr_name[id] = arena_format(arena, "t%u", (unsigned)id))) return false;
+  }
+  if (!give_names(arena, named, count, l->expr_name)) return false;
+  return name_accesses(l, arena, named);
+}
+
+static void print_function(TreePrinter *l, const char *name, const LoopNode *nodes) {
+  if (!nodes) return;
+  tree_printf(l, "    %s\n", name);
+  l->indent = 2;
+  print_nodes(l, nodes);
+}
+
+static bool begin_printing(TreePrinter *l, const LoopTree *t, Arena *scratch, Text *out) {
+  tree_printer_init(l, &readable_language, t, out);
   arena_init(scratch, out->allocator);
-  if (!loop_text_name_all(p, scratch)) out->out_of_memory = true;
+  if (!name_all(l, scratch)) out->out_of_memory = true;
   return !out->out_of_memory;
 }
 
 void loops_print(const LoopTree *t, Text *out) {
   Arena scratch;
-  LoopText p;
-  if (begin_printing(&p, t, &scratch, out)) {
-    loop_text_add(&p, "  loop %zu ", (size_t)(t->loop - t->schedule->loops));
+  TreePrinter l;
+  if (begin_printing(&l, t, &scratch, out)) {
+    tree_printf(&l, "  loop %zu ", (size_t)(t->loop - t->schedule->loops));
     loop_print_order(t->k, t->loop, out);
-    loop_text_add(&p, "\n");
-    print_function(&p, "block", t->block);
-    print_function(&p, "step", t->step);
-    print_function(&p, "tail step", t->tail_step);
+    tree_printf(&l, "\n");
+    print_function(&l, "block", t->block);
+    print_function(&l, "step", t->step);
+    print_function(&l, "tail step", t->tail_step);
   }
   arena_deinit(&scratch);
 }
 
 void loops_print_node(const LoopTree *t, const LoopNode *n, Text *out) {
   Arena scratch;
-  LoopText p;
-  if (begin_printing(&p, t, &scratch, out)) print_head(&p, n);
+  TreePrinter l;
+  if (begin_printing(&l, t, &scratch, out)) tree_say(&l, n, tree_line(&l, n, lines));
   arena_deinit(&scratch);
 }
 
 void loops_print_index(const LoopTree *t, const Index *i, Text *out) {
   Arena scratch;
-  LoopText p;
-  if (begin_printing(&p, t, &scratch, out)) loop_text_index(&p, i);
+  TreePrinter l;
+  if (begin_printing(&l, t, &scratch, out)) tree_add_index(&l, i, 0);
   arena_deinit(&scratch);
 }
 

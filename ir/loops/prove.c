@@ -9,6 +9,12 @@
 
 #include <math.h>
 
+typedef struct Stored { // of a value that the current unit stores
+  Datum *values;        // by the trees, in memory while the kernel runs
+  bool is_run;          // a loop that stores it has run
+  Buffer expected;      // by the reference
+} Stored;
+
 typedef struct Proof {
   const Program *p;
   const Graph *g;
@@ -16,9 +22,7 @@ typedef struct Proof {
   // Of the whole program, and empty between units: by value->index; by temporary, numbered through the program.
   Arena lasting;
   Buffer **tensors, **temporaries;
-  Datum **values;   // what the unit stores
-  bool *is_run;     // a loop that stores the value has run
-  Buffer *expected; // what the current kernel must store
+  Stored *stored; // by value->index
   // Of a unit, run in one way
   Arena arena;
   size_t first, end;         // its kernels
@@ -75,9 +79,12 @@ static double count_steps(const Proof *f, size_t kernel) {
   const Schedule *s = f->p->schedules[kernel];
   const Kernel *k = s->kernel;
   double count = 0;
-  for (ExprId id = 1; id < k->nexprs; id++)
-    if (expr_is_reduction(&k->exprs[id]))
-      count += npoints(f, k, k->exprs[id].axes | k->exprs[id].reduced) * (double)k->nexprs;
+  for (ExprId id = 1; id < k->nexprs; id++) {
+    const Expr *e = &k->exprs[id];
+    const bool is_count = e->op == EXPR_COUNT || e->op == EXPR_RECIPROCAL;
+    if (is_count && size_of(f, (int64_t)e->number, e->monomial) >= (double)GREATEST_NELEMS) return INFINITY; // no call
+    if (expr_is_reduction(e)) count += npoints(f, k, e->axes | e->reduced) * (double)k->nexprs;
+  }
   for (size_t i = 0; i < k->nstores; i++) {
     const Access *a = &k->accesses[k->stores[i].access];
     count += npoints(f, k, access_axes(k, a)) * (double)k->nexprs;
@@ -103,9 +110,9 @@ static bool add_tensor(Proof *f, const Value *v, bool is_stored) {
   if (!b && !(b = f->tensors[v->index] = ARENA_NEW(&f->arena, Buffer))) return out_of_memory(f);
   *b = (Buffer){.name = v->name, .type = v->type, .nelems = nelems};
   if (!is_stored) return true;
-  f->values[v->index] = ARENA_ARRAY(&f->arena, Datum, (size_t)nelems + 1);
-  if (!f->values[v->index] || !buffer_init(b, v->name, v->type, nelems, false, &f->arena) ||
-      !buffer_init(&f->expected[v->index], v->name, v->type, nelems, true, &f->arena))
+  f->stored[v->index].values = ARENA_ARRAY(&f->arena, Datum, (size_t)nelems + 1);
+  if (!f->stored[v->index].values || !buffer_init(b, v->name, v->type, nelems, false, &f->arena) ||
+      !buffer_init(&f->stored[v->index].expected, v->name, v->type, nelems, true, &f->arena))
     return out_of_memory(f);
   b->is_stored_once = true;
   b->address = f->is_shifted ? type_nbytes(v->type) : 0;
@@ -167,7 +174,7 @@ static bool run_kernel(Proof *f, size_t kernel) {
                          .nsteps = &f->nsteps};
     for (const Root *root = loop->roots; root < loop->roots + loop->nroots; root++) {
       const Value *stored = root->kind == ROOT_STORE ? s->kernel->accesses[root->access].value : NULL;
-      if (stored) f->is_run[stored->index] = true;
+      if (stored) f->stored[stored->index].is_run = true;
     }
     f->blocks.are_parallel = f->blocks.are_one || run_is_parallel(s->kernel, loop, f->dims);
     if (!tree_execute(&run, 0, run_nblocks(s, loop, f->dims), &f->blocks, f->why)) return false;
@@ -179,7 +186,7 @@ static bool run_kernel(Proof *f, size_t kernel) {
 static void expect(void *context, Type type, const Access *a, int n, const int64_t *elements, const Datum *x,
                    bool is_mask) {
   Proof *f = context;
-  Buffer *b = &f->expected[a->value->index];
+  Buffer *b = &f->stored[a->value->index].expected;
   Datum stored[LANES];
   (void)is_mask;
   buffer_convert(b, &domain_of_hashes, type, b->type, n, x, stored);
@@ -198,7 +205,8 @@ static bool find_expected(Proof *f, const Schedule *s) {
   hashes.context = f;
   hashes.store = expect;
   if (!sums) return out_of_memory(f);
-  for (size_t i = 0; i < k->nstores; i++) buffer_forget(&f->expected[k->accesses[k->stores[i].access].value->index]);
+  for (size_t i = 0; i < k->nstores; i++)
+    buffer_forget(&f->stored[k->accesses[k->stores[i].access].value->index].expected);
   bool ok = true;
   for (size_t i = 0; i < s->nsums && ok; i++) ok = schedule_summation(s, &s->sums[i], &sums[i]);
   if (ok && kernel_reference(k, sums, s->nsums, f->dims, &hashes, &f->allocator, &why)) return true;
@@ -211,8 +219,8 @@ static bool find_expected(Proof *f, const Schedule *s) {
 static bool compare(Proof *f, const Kernel *k, uint32_t block) {
   for (size_t i = 0; i < k->nstores; i++) {
     const Value *v = k->accesses[k->stores[i].access].value;
-    const Buffer *expected = &f->expected[v->index], *b = f->tensors[v->index];
-    for (int64_t e = 0; b && f->is_run[v->index] && e < b->nelems; e++) {
+    const Buffer *expected = &f->stored[v->index].expected, *b = f->tensors[v->index];
+    for (int64_t e = 0; b && f->stored[v->index].is_run && e < b->nelems; e++) {
       const bool is_written = b->writers[e] >= block;
       const char *what = !expected->writers[e] ? is_written ? "is stored, which the kernel does not" : NULL
                          : !is_written         ? "is never stored"
@@ -234,7 +242,7 @@ static bool compare(Proof *f, const Kernel *k, uint32_t block) {
 static void keep_values(Proof *f, const Kernel *k, bool is_kept) {
   for (size_t i = 0; i < k->nstores; i++) {
     const uint32_t value = k->accesses[k->stores[i].access].value->index;
-    if (f->tensors[value]) f->tensors[value]->values = is_kept ? f->values[value] : NULL;
+    if (f->tensors[value]) f->tensors[value]->values = is_kept ? f->stored[value].values : NULL;
   }
 }
 
@@ -288,9 +296,7 @@ static void forget_tensors(Proof *f) {
       if (!k->accesses[id].value) continue;
       const uint32_t value = k->accesses[id].value->index;
       f->tensors[value] = NULL;
-      f->values[value] = NULL;
-      f->is_run[value] = false;
-      f->expected[value] = (Buffer){0};
+      f->stored[value] = (Stored){0};
     }
   }
 }
@@ -346,10 +352,13 @@ static bool prove_at(Proof *f, const int64_t *dims, int64_t *nsteps, Text *why) 
   return true;
 }
 
-// The values of all dims where the first ones have this value. False: a sum of dims is negative.
-static bool set_dims(const Graph *g, int64_t value, int64_t *dims) {
+// Sets the dims in the monomial (0: all) to the value, the others to few, and sums to what they are then. False: one is
+// negative.
+static bool set_dims(const Graph *g, int64_t value, Monomial which, int64_t *dims) {
+  enum { FEW = 3 };
   for (size_t i = 0; i < g->ndims; i++) {
-    dims[i] = i < graph_narguments(g) ? value : open_dim_value(g, i, dims);
+    const bool is_one = !which || monomial_exponent(which, i);
+    dims[i] = i < graph_narguments(g) ? is_one ? value : FEW : open_dim_value(g, i, dims);
     if (dims[i] < 0) return false;
   }
   return true;
@@ -362,14 +371,39 @@ static int64_t more_than_two_blocks(const Schedule *s) {
   return 2 * length + 3;
 }
 
+// An extent of *axis with the last choice of open segments, if a sum has such ones; else 0.
+static int64_t beyond_segments(const Schedule *s, int *axis) {
+  for (const Loop *l = s->loops; l < s->loops + s->nloops; l++)
+    for (const Root *root = l->roots; root < l->roots + l->nroots; root++) {
+      const Segments *cut = root->order ? &root->order->segments : NULL;
+      if (!cut || !cut->is_open) continue;
+      *axis = cut->elements ? loop_vector_axis(l) : cut->axis;
+      if (cut->elements) return cut->elements + LANES + 1;
+      for (int64_t extent = (int64_t)2 * CHAIN / cut->inside + 1; extent < (int64_t)4 * CHAIN; extent++)
+        if (chain_iterations(extent, cut->inside) > chain_limit(cut->inside, 1)) return extent;
+    }
+  return 0;
+}
+
 static bool prove_unit(Proof *f, size_t kernel, int64_t *nsteps, Text *why) {
-  const int64_t values[] = {1, LANES - 1, LANES + 1, more_than_two_blocks(f->p->schedules[kernel])};
-  int64_t dims[MAX_OPEN_DIMS];
+  const Schedule *s = f->p->schedules[kernel];
+  const size_t nargs = f->g->ndims ? graph_narguments(f->g) : 0;
+  int axis = 0;
+  const int64_t long_axis = beyond_segments(s, &axis), large = more_than_two_blocks(s);
+  const struct Point {
+    int64_t value;
+    Monomial which;
+  } points[] = {{1}, {LANES - 1}, {LANES + 1}, {long_axis, s->kernel->axes[axis].monomial}, {large}};
+  int64_t dims[MAX_OPEN_DIMS], before = 0;
   bool ok = true;
   f->first = kernel;
   f->end = program_unit_end(f->p, (uint32_t)kernel);
-  for (size_t i = 0; f->g->ndims && ok && i < sizeof values / sizeof *values; i++)
-    if (set_dims(f->g, values[i], dims)) ok = prove_at(f, dims, nsteps, why);
+  for (size_t i = 0; nargs && ok && i < sizeof points / sizeof *points; i++) {
+    before = *nsteps;
+    if (points[i].value && set_dims(f->g, points[i].value, points[i].which, dims)) ok = prove_at(f, dims, nsteps, why);
+  }
+  for (size_t i = 0; nargs > 1 && *nsteps == before && ok && i < nargs; i++) // all large are too many: one by one
+    if (set_dims(f->g, large, monomial_of_dim(i), dims)) ok = prove_at(f, dims, nsteps, why);
   return ok && prove_at(f, NULL, nsteps, why);
 }
 
@@ -380,11 +414,9 @@ static bool prove(const Program *p, size_t first, size_t end, int64_t *nsteps, T
   f.allocator.steps = NULL; // what a user compiles does not pay for the proof, which has a budget of its own
   arena_init(&f.lasting, &f.allocator);
   f.tensors = ARENA_ARRAY(&f.lasting, Buffer *, nvalues);
-  f.values = ARENA_ARRAY(&f.lasting, Datum *, nvalues);
-  f.is_run = ARENA_ARRAY(&f.lasting, bool, nvalues);
-  f.expected = ARENA_ARRAY(&f.lasting, Buffer, nvalues);
+  f.stored = ARENA_ARRAY(&f.lasting, Stored, nvalues);
   f.temporaries = ARENA_ARRAY(&f.lasting, Buffer *, p->liveness->ntemporaries + 1);
-  bool ok = f.tensors && f.values && f.is_run && f.expected && f.temporaries;
+  bool ok = f.tensors && f.stored && f.temporaries;
   why->out_of_memory |= !ok;
   for (size_t i = first; i < end && ok && *nsteps > 0; i = f.end) ok = prove_unit(&f, i, nsteps, why);
   arena_deinit(&f.lasting);

@@ -5,8 +5,29 @@
 #include "ir/kernel/open_sum.h"
 #include "ir/operators/window.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
+
+// Whether a call may have all dims so many times as large as their hints: no sum of dims is negative.
+static bool set_times(Reach *x, int64_t times) {
+  const Graph *g = x->k->graph;
+  int64_t dims[MAX_OPEN_DIMS];
+  bool is_right = true;
+  for (size_t i = 0; i < graph_narguments(g); i++) dims[i] = g->dims[i]->value * times;
+  for (size_t i = 0; i < g->ndims; i++) {
+    const int64_t value = open_dim_value(g, i, dims);
+    x->times[i] = value < 0 ? NAN : (double)value / (double)g->dims[i]->value;
+    is_right &= value >= 0;
+  }
+  return is_right;
+}
+
+void reach_init(Reach *x, const Kernel *k, Arena *arena) {
+  enum { LARGE = 4096 };
+  *x = (Reach){.k = k, .arena = arena};
+  for (int64_t times = LARGE; k->graph && times && !set_times(x, times);) times /= 16;
+}
 
 // Amounts
 
@@ -140,10 +161,35 @@ typedef struct Search { // for an upper bound of fixed symbols that `found` acce
   const Amount *closed[MOST_CLOSED]; // found
   int nclosed;
   int tries;
+  bool is_sign; // it looks for one that is never positive
 } Search;
+
+// One value that the amount has: dims are large, and each symbol is as large as it may be beside those before it.
+// NAN: not known. It is rounded, by less than a part in 10^9 of its greatest terms: *scale.
+static double one_value(const Reach *x, const Amount *p, double *scale) {
+  double sum = p->nterms < 0 ? NAN : 0;
+  *scale = 0;
+  for (int i = 0; i < p->nterms; i++) {
+    const Term *t = &p->terms[i];
+    double value = (double)t->number;
+    for (size_t d = 0; t->monomial && d < x->k->graph->ndims; d++)
+      for (int n = monomial_exponent(t->monomial, d); n > 0; n--) value *= x->times[d];
+    for (int s = 0; s < MOST_FACTORS && t->symbols[s]; s++) value *= x->symbols[t->symbols[s]].value;
+    sum += value;
+    *scale += fabs(value);
+  }
+  return sum;
+}
+
+// Whether some value of the amount is positive, so that no bound of it is never positive.
+static bool has_positive(const Reach *x, const Amount *p) {
+  double scale;
+  return one_value(x, p, &scale) > scale / 1e9;
+}
 
 static bool search(Search *s, const Amount *p) {
   if (p->nterms < 0 || s->tries-- <= 0) return false;
+  if (s->is_sign && has_positive(s->x, p)) return false;
   const uint32_t last = last_symbol(s->x, p);
   if (!last) return s->found(s, p);
   bool has_more = false, has_less = false;
@@ -198,7 +244,7 @@ static bool is_not_positive(Search *s, const Amount *p) {
 }
 
 bool reach_is_never_positive(Reach *x, const Amount *p) {
-  Search s = {.x = x, .found = is_not_positive, .tries = MOST_TRIES};
+  Search s = {.x = x, .found = is_not_positive, .tries = MOST_TRIES, .is_sign = true};
   bool has_more = p->nterms < 0;
   for (int i = 0; i < p->nterms; i++) has_more |= p->terms[i].number > 0;
   return !has_more || search(&s, p);
@@ -210,14 +256,25 @@ static bool has_fixed(const Amount *p) {
   return has;
 }
 
-// Keeps the least literal, and the first others: rather those without fixed symbols.
+// 1: the first is the greater whatever symbols and dims are, or the same; -1: the second; 0: not known.
+static int compare(const Amount *p, const Amount *other) {
+  Amount difference = amount_copy(p);
+  bool has_more = false, has_less = false;
+  amount_add(&difference, other, -1);
+  for (int i = 0; i < difference.nterms; i++) {
+    has_more |= difference.terms[i].number > 0;
+    has_less |= difference.terms[i].number < 0;
+  }
+  return difference.nterms < 0 ? 0 : !has_less ? 1 : !has_more ? -1 : 0;
+}
+
+// Keeps those that none is less than, and of too many the first: rather those without fixed symbols.
 static bool keep_closed(Search *s, const Amount *p) {
   int at = s->nclosed;
   for (int i = 0; i < s->nclosed; i++) {
-    if (amount_is_literal(p) && amount_is_literal(s->closed[i]) && amount_literal(p) >= amount_literal(s->closed[i]))
-      return false;
-    if (amount_is_literal(p) && amount_is_literal(s->closed[i])) at = i;
-    else if (at == MOST_CLOSED && has_fixed(s->closed[i]) && !has_fixed(p)) at = i;
+    const int order = compare(p, s->closed[i]);
+    if (order > 0) return false;
+    if (order < 0 || (at == MOST_CLOSED && has_fixed(s->closed[i]) && !has_fixed(p))) at = i;
   }
   if (at == MOST_CLOSED) return false;
   const Amount *kept = amount_keep(s->x, p);
@@ -272,8 +329,19 @@ static uint32_t add_symbol(Reach *x, const Symbol *symbol) {
   return (uint32_t)x->nsymbols++;
 }
 
+// Of a symbol with these bounds; of one that nothing bounds, not known.
+static double greatest_value(const Reach *x, const Symbol *symbol) {
+  double least = INFINITY, scale;
+  for (int i = 0; i < symbol->nbounds; i++) {
+    const double value = one_value(x, symbol->bounds[i], &scale);
+    if (isnan(value) || value < least) least = value;
+  }
+  const double multiple = (double)symbol->multiple;
+  return least < 0 || isinf(least) ? NAN : floor(least / multiple) * multiple;
+}
+
 uint32_t reach_fixed(Reach *x, int64_t multiple) {
-  return add_symbol(x, &(Symbol){.multiple = multiple, .is_fixed = true});
+  return add_symbol(x, &(Symbol){.multiple = multiple, .is_fixed = true, .value = (double)multiple});
 }
 
 Amount reach_symbol(Reach *x, int64_t multiple, const Amount *bound, const Amount *other) {
@@ -294,6 +362,8 @@ Amount reach_symbol(Reach *x, int64_t multiple, const Amount *bound, const Amoun
     symbol.bounds[symbol.nbounds++] = amount_keep(x, &closed);
     symbol.nclosed++;
   }
+  if (x->out_of_memory) return amount_of_symbol(0);
+  symbol.value = greatest_value(x, &symbol);
   return amount_of_symbol(add_symbol(x, &symbol));
 }
 

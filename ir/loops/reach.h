@@ -6,7 +6,7 @@
 
 #include "ir/loops/loops.h"
 
-enum { MOST_FACTORS = 3, MOST_TERMS = 16, MOST_CLOSED = 3, MOST_BOUNDS = MOST_CLOSED + 2 };
+enum { MOST_FACTORS = 3, MOST_TERMS = MAX_AXES + 8, MOST_CLOSED = 3, MOST_BOUNDS = MOST_CLOSED + 2 };
 
 typedef struct Term {
   int64_t number; // at the hints
@@ -21,6 +21,7 @@ typedef struct Amount {
 
 typedef struct Symbol {
   int64_t multiple; // the symbol is a multiple of it
+  double value;     // one of its values, where dims are large; NAN: not known
   bool is_fixed;    // the same wherever it stands, and without bounds: a number of blocks or their length
   int nbounds, nclosed;
   const Amount *bounds[MOST_BOUNDS]; // the last `nclosed` of which have fixed symbols only
@@ -31,8 +32,11 @@ typedef struct Reach {
   Arena *arena;
   Symbol *symbols; // [0] is unused
   size_t nsymbols, capacity;
+  double times[MAX_OPEN_DIMS]; // by dim: how often its hint goes into a large value of it
   bool out_of_memory;
 } Reach;
+
+void reach_init(Reach *x, const Kernel *k, Arena *arena);
 
 Amount amount_of(int64_t number, Monomial monomial);
 Amount amount_of_symbol(uint32_t symbol); // 0: not known

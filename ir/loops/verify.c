@@ -10,12 +10,6 @@
 
 static bool verify_nodes(Verifying *v, const LoopNode *n);
 
-static bool verify_nothing(Verifying *v, const LoopNode *n) {
-  (void)v;
-  (void)n;
-  return true;
-}
-
 // Indices
 
 static bool set_value(Verifying *v, Variable *var, const Amount *value) {
@@ -85,16 +79,10 @@ static bool verify_set_index(Verifying *v, const LoopNode *n) {
 
 // Loops and conditions
 
-static bool is_negative(Verifying *v, const Amount *p) {
-  const Amount next = minus(p, NULL, -1);
-  return reach_is_never_positive(&v->x, &next);
-}
-
-// most: of the variable; NULL: there is none.
-static bool verify_body(Verifying *v, const LoopNode *n, const LoopNode *body, const Amount *most) {
+static bool verify_body(Verifying *v, const LoopNode *n, const LoopNode *body, bool is_empty) {
   const bool never_runs = v->never_runs;
   if (v->depth == MOST_NESTED) return verify_fail(v, n, "it is nested too deeply");
-  if (most && !never_runs) v->never_runs = is_negative(v, most);
+  v->never_runs |= is_empty;
   v->depth++;
   const bool ok = verify_nodes(v, body);
   v->depth--;
@@ -113,9 +101,16 @@ static bool verify_end(Verifying *v, const LoopNode *n, Variable *counter, const
   return counter->to;
 }
 
+// From a first value to a last one there is none.
+static bool is_empty(Verifying *v, const Amount *first, const Amount *last) {
+  const Amount count = minus(last, first, -1);
+  return reach_is_never_positive(&v->x, &count);
+}
+
 typedef struct Range {       // of a loop: kept, as loops are nested and stacks are small
   const Amount *end, *bound; // bound: the greatest value; NULL: there is none
   const Amount *last, *left; // the greatest value before the end; what is behind the value
+  bool is_empty;             // it is known to go over nothing
 } Range;
 
 // While a whole step is left.
@@ -126,6 +121,7 @@ static bool count_steps(Verifying *v, const LoopNode *n, Range *r) {
   if (!verify_end(v, n, counter, r->end)) return false;
   const Amount most = minus(r->end, NULL, step);
   r->last = amount_keep(&v->x, &most);
+  r->is_empty = is_empty(v, counter->value, &most);
   return r->last && count_on(v, counter, step, r->last, r->bound);
 }
 
@@ -140,6 +136,7 @@ static bool go_over(Verifying *v, const LoopNode *n, Range *r) {
   const Amount value = reach_symbol(&v->x, multiple, &last, r->bound), left = minus(&last, &value, 0);
   r->last = amount_keep(&v->x, &last);
   r->left = amount_keep(&v->x, &left);
+  r->is_empty = is_empty(v, &begin, &last);
   return r->last && r->left && var_set(v, n, n->var, amount_keep(&v->x, &value));
 }
 
@@ -170,7 +167,7 @@ static bool verify_for(Verifying *v, const LoopNode *n) {
   Range r = {NULL};
   if (!begin_loop(v, n, &r)) return false;
   if (n->vectors) v->left = r.left;
-  bool ok = verify_body(v, n, n->body, r.last);
+  bool ok = verify_body(v, n, n->body, r.is_empty);
   v->left = before;
   if (!r.left) ok = ok && end_steps(v, n);
   scope_close(v, nscoped);
@@ -199,11 +196,11 @@ static bool verify_if(Verifying *v, const LoopNode *n) {
     add_facts(v, test);
   }
   if (test && test->op == INDEX_VAR && test->var.kind == VAR_STREAMED) v->streamed = test->var.of + 1;
-  const bool ok = verify_body(v, n, n->body, NULL);
+  const bool ok = verify_body(v, n, n->body, false);
   if (counter) *counter = before;
   v->streamed = streamed;
   v->nfacts = nfacts;
-  return ok && verify_body(v, n, n->otherwise, NULL);
+  return ok && verify_body(v, n, n->otherwise, false);
 }
 
 // Other nodes
@@ -247,25 +244,8 @@ static const Amount *argument_of(Verifying *v, const LoopNode *n, Var parameter)
   return amount_keep(&v->x, &value);
 }
 
-// Of a step of several rows. It is verified once for any number of rows that end where the counter's loops do.
-static bool take_any_rows(Verifying *v, const LoopNode *n, const Amount **outer, const Amount **rows) {
-  Variable counter, *own = counter_of(v, loop_var(VAR_OUTER));
-  const Amount others = amount_of(v->loop->rows - 1, 0), other = reach_symbol(&v->x, 1, &others, NULL),
-               count = minus(&other, NULL, -1);
-  if (!own || !own->to || n->count < 1 || n->count > v->loop->rows)
-    return verify_fail(v, n, "it must be in a loop over the block's iterations, and compute no more than a step's");
-  const Amount beyond = minus(own->value, own->to, -n->count), most = minus(own->to, &count, 0);
-  if (!reach_is_never_positive(&v->x, &beyond)) return verify_fail(v, n, "it may go beyond the block's iterations");
-  counter = *own;
-  *rows = amount_keep(&v->x, &count);
-  if (!*rows || !count_on(v, &counter, 1, &most, NULL)) return false;
-  *outer = counter.value;
-  return true;
-}
-
 static bool verify_step(Verifying *v, const LoopNode *n) {
   const Loop *loop = v->loop;
-  const Amount *column = variable(v, loop_var(VAR_COLUMN))->value;
   const LoopNode *step = n->has_fewer_lanes ? v->t->tail_step : v->t->step;
   Var parameters[MOST_PARAMETERS];
   const Amount *arguments[MOST_PARAMETERS];
@@ -279,11 +259,8 @@ static bool verify_step(Verifying *v, const LoopNode *n) {
       return verify_fail(v, n, "an argument of the step is not set before it");
   const size_t nscoped = v->nscoped;
   const int depth = v->depth;
-  if (loop->rows > 1 && !n->has_fewer_lanes && !loop_tile(loop) && !loop_row_axes(v->k, loop)) {
-    if (!take_any_rows(v, n, &arguments[0], &arguments[1])) return false;
-    if (v->column_end == n->end && v->column == column && v->is_step_verified) return true;
-    v->column_end = n->end, v->column = column, v->is_step_verified = !v->never_runs;
-  }
+  if (loop->rows > 1 && (n->count < 1 || n->count > loop->rows))
+    return verify_fail(v, n, "it computes no row, or more than the step's arrays have elements");
   v->vars = v->of_step;
   v->depth = 0;
   v->function = n->has_fewer_lanes ? "tail step" : "step";
@@ -297,16 +274,16 @@ static bool verify_step(Verifying *v, const LoopNode *n) {
   return ok;
 }
 
-static bool (*const verifiers[])(Verifying *v, const LoopNode *n) = {
-    [NODE_COMMENT] = verify_nothing, [NODE_INDEX] = verify_set_index,   [NODE_FOR] = verify_for,
-    [NODE_IF] = verify_if,           [NODE_BUFFER] = verify_buffer,     [NODE_LET] = verify_let,
-    [NODE_UPDATE] = verify_update,   [NODE_STORE] = verify_store,       [NODE_MOVE] = verify_move,
-    [NODE_BARRIER] = verify_barrier, [NODE_PREFETCH] = verify_prefetch, [NODE_CALL] = verify_step,
-    [NODE_SCATTER] = verify_scatter, [NODE_FENCE] = verify_nothing,
+static bool (*const verifiers[NODE_FENCE + 1])(Verifying *v, const LoopNode *n) = {
+    // NULL: nothing can be wrong
+    [NODE_INDEX] = verify_set_index, [NODE_FOR] = verify_for,           [NODE_IF] = verify_if,
+    [NODE_BUFFER] = verify_buffer,   [NODE_LET] = verify_let,           [NODE_UPDATE] = verify_update,
+    [NODE_STORE] = verify_store,     [NODE_MOVE] = verify_move,         [NODE_BARRIER] = verify_barrier,
+    [NODE_CALL] = verify_step,       [NODE_PREFETCH] = verify_prefetch, [NODE_SCATTER] = verify_scatter,
 };
 
 static bool is_known_address(const Kernel *k, const Address *at) {
-  if (at->buffer > BUFFER_HELD || at->item > ITEM_OF_ELEMENT) return false;
+  if (at->buffer >= BUFFER_KINDS) return false;
   if (!at->buffer) return !at->of && !at->item && !at->index;
   return at->of < (buffer_info[at->buffer].is_of_expr ? k->nexprs : k->naccesses ? k->naccesses : 1);
 }
@@ -315,7 +292,7 @@ static bool is_known_address(const Kernel *k, const Address *at) {
 static bool is_known(const Verifying *v, const LoopNode *n) {
   const Kernel *k = v->k;
   return n->kind <= NODE_FENCE && n->expr < k->nexprs && is_known_address(k, &n->to) && is_known_address(k, &n->from) &&
-         n->var.kind <= VAR_ELEMENT && n->var.of < (uint32_t)vars_count(k, n->var.kind);
+         n->var.kind < VAR_KINDS && n->var.of < (uint32_t)vars_count(k, n->var.kind);
 }
 
 static bool verify_nodes(Verifying *v, const LoopNode *n) {
@@ -325,7 +302,7 @@ static bool verify_nodes(Verifying *v, const LoopNode *n) {
       return verify_fail(v, NULL, "a node has a kind, variable, flag, expression or access that does not exist");
     if (!v->loop->ninner && n->is_vector)
       return verify_fail(v, n, "it is a vector, but the loop has no axis that vectors lie along");
-    if (!verifiers[n->kind](v, n)) return false;
+    if (verifiers[n->kind] && !verifiers[n->kind](v, n)) return false;
   }
   scope_close(v, nscoped);
   return true;
@@ -394,7 +371,7 @@ bool loops_verify(const LoopTree *t, Text *why) {
     v->t = t, v->k = t->k, v->loop = t->loop, v->why = why, v->arena = &scratch;
     v->function = "block";
     v->vars = v->of_block;
-    v->x = (Reach){.k = t->k, .arena = &scratch};
+    reach_init(&v->x, t->k, &scratch);
     v->never_runs = loop_is_idle(t->k, t->loop);
   }
   bool ok = v && init(v);

@@ -52,7 +52,7 @@ Variable *variable(const Verifying *v, Var var) {
 }
 
 static bool is_var(const Verifying *v, Var var) {
-  return var.kind > VAR_NONE && var.kind <= VAR_ELEMENT && var.of < vars_count(v->k, var.kind);
+  return var.kind > VAR_NONE && var.kind < VAR_KINDS && var.of < vars_count(v->k, var.kind);
 }
 
 bool var_set(Verifying *v, const LoopNode *n, Var var, const Amount *value) {
@@ -89,15 +89,6 @@ bool verify_index(Verifying *v, const LoopNode *n, const Index *i) {
   for (int a = 0; a < 3; a++)
     if (!verify_index(v, n, i->args[a])) return false;
   return true;
-}
-
-static bool index_equals(const Index *a, const Index *b) {
-  if (!a || !b || a == b) return a == b;
-  bool is_equal = a->op == b->op && a->number == b->number && a->monomial == b->monomial &&
-                  a->var.kind == b->var.kind && a->var.of == b->var.of && a->loop == b->loop &&
-                  a->address == b->address;
-  for (int i = 0; i < 3 && is_equal; i++) is_equal = index_equals(a->args[i], b->args[i]);
-  return is_equal;
 }
 
 // The number of blocks of a loop for each index on its free axes, or their length, which open dims choose.
@@ -238,23 +229,14 @@ static bool is_below(Verifying *v, const Amount *p, const Amount *end) {
   return false;
 }
 
-// An item of a register: of the row, the vector or the element that the node is at.
+// An item of a register.
 static bool verify_item(Verifying *v, const LoopNode *n, const Address *at, const LoopNode *begin) {
-  static const Index row = {.op = INDEX_VAR, .var = {VAR_ROW, 0}}, rows = {.op = INDEX_VAR, .var = {VAR_ROWS, 0}},
-                     vector = {.op = INDEX_VAR, .var = {VAR_VECTOR, 0}}, lane = {.op = INDEX_VAR, .var = {VAR_LANE, 0}},
-                     lanes = {.op = INDEX_NUMBER, .number = LANES},
-                     rest = {.op = INDEX_REMAINDER, .args = {&lane, &lanes}},
-                     first = {.op = INDEX_MULTIPLY, .args = {&vector, &rows}},
-                     both = {.op = INDEX_ADD, .args = {&first, &row}}, none = {.op = INDEX_NUMBER};
-  static const Index *const items[] = {[ITEM_ONLY] = &none,    [ITEM_OF_ROW] = &row, [ITEM_OF_VECTOR] = &vector,
-                                       [ITEM_OF_BOTH] = &both, [ITEM_FIRST] = &none, [ITEM_OF_ELEMENT] = &rest};
   const int64_t count = begin ? begin->count : 1;
   const bool takes_all = node_ends_sum(n) && tree_element_sums(v->t, at->of);
-  if (!at->index && !at->item && count == 1) return true;
-  if (!verify_index(v, n, items[at->item])) return false;
-  const Amount item = reach_of(v, items[at->item]), end = amount_of(count, 0);
-  return (!at->index && (at->item ? count > 1 : count == 1 || takes_all) && is_below(v, &item, &end)) ||
-         verify_fail(v, n, "it takes accumulator sum%s, but there are %lld", item_indices[at->item], (long long)count);
+  if (!verify_index(v, n, at->item)) return false;
+  const Amount item = reach_of(v, at->item), end = amount_of(count, 0);
+  return (!at->index && (at->item ? count > 1 && is_below(v, &item, &end) : count == 1 || takes_all)) ||
+         verify_fail(v, n, "there are %lld accumulators", (long long)count);
 }
 
 bool verify_buffer_of(Verifying *v, const LoopNode *n, const Address *at) {
@@ -263,7 +245,7 @@ bool verify_buffer_of(Verifying *v, const LoopNode *n, const Address *at) {
     return verify_fail(v, n, "the buffer must be declared before it");
   if (buffer_info[at->buffer].space == SPACE_REGISTERS)
     return verify_item(v, n, at, at->buffer == BUFFER_HELD ? NULL : s->node);
-  return (at->item == (s->has_rows ? ITEM_OF_ROW : ITEM_ONLY) && (!at->item || is_in_row(v))) ||
+  return (s->has_rows ? index_equals(at->item, &item_of_row) && is_in_row(v) : !at->item) ||
          verify_fail(v, n, "it must take the row's pointer if, and only if, each row has its own pointer");
 }
 

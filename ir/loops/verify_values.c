@@ -111,7 +111,7 @@ static bool verify_addition(Verifying *v, const LoopNode *n) {
   if (n->expr || n->is_fused || n->to.buffer != BUFFER_TOTAL || n->is_vector != declaration(v, &n->to)->is_vector)
     return verify_fail(v, n, "it adds a buffer, so it must add it to a total, as a vector if the total is one");
   if (node_ends_run(n))
-    return n->from.of == n->to.of && n->from.item == n->to.item && declaration(v, &n->from) &&
+    return n->from.of == n->to.of && index_equals(n->from.item, n->to.item) && declaration(v, &n->from) &&
                    declaration(v, &n->from)->count == declaration(v, &n->to)->count
                ? verify_buffer_of(v, n, &n->from)
                : verify_fail(v, n, "it must add all accumulators of the sum to as many totals");
@@ -238,7 +238,7 @@ static bool set_pointer(Verifying *v, const LoopNode *n, Scoped *s) {
   if (n->to.of != node_access(n) || n->from.of != node_access(n) || n->from.buffer != BUFFER_TENSOR)
     return verify_fail(v, n, "a row pointer must point into the tensor of its access");
   if (!verify_index(v, n, n->from.index)) return false;
-  if (n->to.item != (is_in_row(v) ? ITEM_OF_ROW : ITEM_ONLY) || (n->to.item && !s->is_declared))
+  if (!index_equals(n->to.item, is_in_row(v) ? &item_of_row : NULL) || (n->to.item && !s->is_declared))
     return verify_fail(v, n, "pointers of single rows must be set in a loop over rows, after their array is declared");
   const Amount pointer = reach_of(v, n->from.index);
   s->pointer = amount_keep(&v->x, &pointer);

@@ -45,9 +45,6 @@ typedef struct Verifying {
   const Amount *left; // in a loop over vectors: elements behind the first lane; NULL: all lanes hold elements
   Fact facts[MOST_FACTS];
   int nfacts;
-  bool is_step_verified; // for any number of rows, from this column to this end
-  const Amount *column;
-  const Index *column_end;
   bool never_runs; // the node: a loop around it goes over nothing
   int depth;       // of loops and conditions around the node
 } Verifying;

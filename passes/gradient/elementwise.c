@@ -300,21 +300,21 @@ static Value *hard_swish_twice(Gradient *g, Value *x, Value *diffs) {
 static const double curved = 1024;
 
 // The density p(x) of the normal distribution has the derivative -x p, so P + x p has p (2 - x^2). With tanh, GELU is
-// x s(t) with the sigmoid s and t = scale x (1 + cubic x^2); x s(t) has s + x s' t', and this s' (2 t' + x (t'' - t'^2
-// tanh(t / 2))).
+// x s(t) with the sigmoid s and t = x (scale + c x^2); x s(t) has s + x s' t', and this s' (2 t' + x t'' - x t'^2
+// tanh(t / 2)).
 static Value *gelu_twice(Gradient *g, const Node *node, Value *x, Value *diffs) {
   const double scale = 2 * M_2_SQRTPI * M_SQRT1_2, cubic = 0.044715, density = M_2_SQRTPI * M_SQRT1_2 / 2;
   Value *near = bounded(g, x, curved), *square = near ? gradient_unary(g, OP_Square, near) : NULL;
-  Value *one = NUMBER_OF(x, 1), *two = NUMBER_OF(x, 2);
   if (node_s64(node, "mode") != GELU_TANH) {
     Value *p = scaled_precisely(g, gradient_unary(g, OP_Exp, SCALE(square, -0.5)), density);
-    return MUL(diffs, MUL(p, SUB(two, square)));
+    return MUL(diffs, MUL(p, SUB(NUMBER_OF(x, 2), square)));
   }
-  Value *t = scaled_precisely(g, MUL(near, ADD(scaled_precisely(g, square, cubic), one)), scale);
-  Value *by_x = scaled_precisely(g, ADD(scaled_precisely(g, square, 3 * cubic), one), scale);
-  Value *bend = MUL(gradient_unary(g, OP_Tanh, SCALE(t, 0.5)), gradient_unary(g, OP_Square, by_x));
-  bend = MUL(near, SUB(scaled_precisely(g, near, 6 * cubic * scale), bend));
-  return slope_of(g, OP_SigmoidBackward, t, MUL(diffs, ADD(SCALE(by_x, 2), bend)));
+  const double high = (float)scale;
+  Value *bent = scaled_precisely(g, square, scale * cubic); // c x^2
+  Value *whole = ADD(ADD(bent, NUMBER_OF(x, high)), NUMBER_OF(x, scale - high)), *t = MUL(near, whole);
+  Value *by_x = gradient_unary(g, OP_Square, ADD(whole, SCALE(bent, 2)));
+  Value *bend = MUL(near, MUL(gradient_unary(g, OP_Tanh, SCALE(t, 0.5)), by_x));
+  return slope_of(g, OP_SigmoidBackward, t, MUL(diffs, SUB(ADD(SCALE(whole, 2), SCALE(bent, 10)), bend)));
 }
 
 // Mish is x t with t = tanh(l), l = ln(1 + e^x). The derivative of l is the sigmoid s, so x t has t + x s (1 - t^2),

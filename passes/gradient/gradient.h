@@ -94,11 +94,13 @@ typedef struct Derivative {
 
 enum { MOST_EXCEPTIONS = 4 };
 
+// The node's results from its inputs, in the backward graph, by operators that have rules. Results may have a wider
+// type. The inputs are in the backward graph, too, where all functions below take them.
+typedef void Expansion(Gradient *g, const Node *node, Value **results);
+
 typedef struct GradientRule {
-  void (*make)(Gradient *g, const Node *node, Value *diff); // diff: output 0's gradient, of its type and shape
-  // In place of make: the node's results from its inputs, in the backward graph, by operators that have rules. Results
-  // may have a wider type. The inputs are in the backward graph, too, where all functions below take them.
-  void (*expand)(Gradient *g, const Node *node, Value **results);
+  void (*make)(Gradient *g, const Node *node, Value *diff);  // diff: output 0's gradient, of its type and shape
+  Expansion *expand;                                         // in place of make
   void (*make_of_statistics)(Gradient *g, const Node *node); // gives what the gradients of its statistics add
   Derivative of_all; // of each floating-point operand without exception; computed only if there is make or expand
   bool passes_on;    // make multiplies gradients by no number that may be infinite or NaN, and by none below 0 unless
@@ -172,6 +174,9 @@ bool gradient_is_at_hand(const Gradient *g, const Value *forward);
 // Adds diff to the gradient of the forward node's input, after summing over the axes along which the input was
 // broadcast, and casting to its type. Does nothing if no gradient is wanted.
 void gradient_give(Gradient *g, const Node *node, uint32_t slot, Value *diff);
+
+// Gives the gradients of an expansion of the forward node, through the results that it sets.
+void gradient_expand(Gradient *g, const Node *node, Expansion *expand);
 
 bool gradient_broadcasts(const Shape *from, const Shape *to); // by numpy's rules
 

@@ -10,6 +10,7 @@
 #include "ir/operators/norm.h"
 #include "ir/operators/softmax.h"
 #include "passes/gradient/gradient_state.h"
+#include "passes/gradient/norm.h"
 
 #include <math.h>
 #include <string.h>
@@ -109,7 +110,7 @@ static Guard *guard_of_result(const Gradient *g, const Node *node, uint32_t slot
 // The axes along which each element of the result depends on all of input 0. 0: it is no norm and no softmax.
 static uint32_t axes_of_rows(const Node *node) {
   const OperatorId id = node->op->id;
-  if (id == OP_SoftMax || id == OP_LogSoftmax) return 1U << softmax_axis(node);
+  if (id == OP_SoftMax || id == OP_LogSoftmax || id == OP_SoftMaxBackward) return 1U << softmax_axis(node);
   return node->op->norm_scope == SCOPE_NONE ? 0 : norm_reduced_axes(node);
 }
 
@@ -131,6 +132,16 @@ static void run_for_masks(Gradient *g, const Node *node, const GradientRule *rul
     if (given[i]) g->guard_of_input[i] = where_positive(g, given[i]);
 }
 
+// The sum of each row, or of each group of channels of an image, as it broadcasts to input 0.
+static Value *sum_of_rows(Gradient *g, const Node *node, Value *numbers, uint32_t rows) {
+  const Shape *src = &node->inputs[0]->shape;
+  NormView view = {.src = *src, .reduced = rows};
+  if (node->op->norm_scope == SCOPE_GROUP && src->rank < MAX_RANK && !norm_view(g, node, &view)) return NULL;
+  Value *sum = gradient_reduced(g, OP_ReduceSum, gradient_in_shape(g, numbers, &view.src), view.reduced, true);
+  if (view.src.rank == src->rank) return sum;
+  return gradient_in_shape(g, gradient_binary(g, OP_Multiply, sum, gradient_filled(g, TYPE_F32, &view.src, 1)), src);
+}
+
 void gradient_guard_inputs(Gradient *g, const Node *node) {
   const GradientRule *rule = gradient_rules[node->op->traits & TRAIT_REDUCES ? OP_ReduceSum : node->op->id];
   const uint32_t rows = axes_of_rows(node);
@@ -145,8 +156,9 @@ void gradient_guard_inputs(Gradient *g, const Node *node) {
     Value *numbers = as_numbers(g, *guard_of_result(g, node, 0), TYPE_F32, &node->outputs[0]->shape);
     Shape shape = node->inputs[0]->shape;
     if (!rows) shape.extent[loss_class_axis(node)] = EXTENT(1);
-    numbers = rows ? gradient_reduced(g, OP_ReduceSum, numbers, rows, true) : gradient_in_shape(g, numbers, &shape);
+    numbers = rows ? sum_of_rows(g, node, numbers, rows) : gradient_in_shape(g, numbers, &shape);
     g->guard_of_input[0] = where_positive(g, numbers);
+    if (node->op->id == OP_SoftMaxBackward) g->guard_of_input[1] = g->guard_of_input[0];
   }
 }
 

@@ -22,6 +22,18 @@ static Value *total_of(Gradient *g, const Node *node) {
   return gradient_output(g, again, 1, loss->type, &scalar);
 }
 
+// Rows of src, the operand 0, by class. Values of each row have an axis of extent 1 for the classes.
+typedef struct Rows {
+  int axis; // of classes
+  Type type;
+  Value *src;     // in f32 or f64; 0 in rows whose label is ignored, whatever it is
+  Value *weights; // of classes, which broadcast to src; ones
+  Value *is_own;  // whether the class is the label
+  Value *ignored; // whether the label is ignored; NULL: none is
+  Value *counts;  // 1, or NaN where the label is no class
+  Value *zero;
+} Rows;
+
 // v, which lacks src's axis of classes, with an axis of extent 1 there.
 static Value *beside_classes(Gradient *g, const Node *node, Value *v) {
   Shape shape = node->inputs[0]->shape;
@@ -29,102 +41,88 @@ static Value *beside_classes(Gradient *g, const Node *node, Value *v) {
   return v ? gradient_reshaped(g, v, &shape) : NULL;
 }
 
-// Booleans of src's shape: whether the class is the label.
-static Value *is_own_class(Gradient *g, const Node *node, Value *labels, Value *src) {
-  Value *index = src ? gradient_apply(g, OP_GenIndex, NULL, TYPE_S32, &src->shape, src, NULL, NULL) : NULL;
-  if (!index || !labels) return NULL;
-  *node_attribute_slot(index->producer, "axis") = (AttributeValue){.is_set = true, .s64 = loss_class_axis(node)};
-  return BINARY(Equal, gradient_cast(g, index, labels->type), labels);
+static Value *along_classes(Gradient *g, const Rows *rows, OperatorId id) {
+  Value *v = gradient_apply(g, id, NULL, rows->type, &rows->src->shape, rows->src, NULL, NULL);
+  if (v) *node_attribute_slot(v->producer, "axis") = (AttributeValue){.is_set = true, .s64 = rows->axis};
+  return v;
 }
 
-static Value *sum_of_class(Gradient *g, const Node *node, Value *v) {
-  const uint32_t all = (1U << node->inputs[0]->shape.rank) - 1;
-  return gradient_reduced(g, OP_ReduceSum, v, all & ~(1U << loss_class_axis(node)), false);
+static Value *sum_of_classes(Gradient *g, const Rows *rows, Value *v) {
+  return gradient_reduced(g, OP_ReduceSum, v, 1U << rows->axis, true);
 }
 
-// Booleans, with an axis of extent 1 for the classes: whether the label is a class.
-static Value *is_class(Gradient *g, const Node *node, Value *is_own, Value *zero, Value *one) {
-  const Value *src = node->inputs[0];
-  Value *own = gradient_select(g, is_own, gradient_filled(g, src->type, &src->shape, 1), zero);
-  return BINARY(Equal, gradient_reduced(g, OP_ReduceSum, own, 1U << loss_class_axis(node), true), one);
-}
-
-static Value *number_of_classes(Gradient *g, const Node *node, Type type) {
-  return gradient_count(g, type, &node->inputs[0]->shape, 1U << loss_class_axis(node));
-}
-
-// Booleans: whether the label is ignored. NULL: none is.
-static Value *is_ignored(Gradient *g, const Node *node, Value *labels) {
+static bool rows_begin(Gradient *g, const Node *node, const Value *given_labels, const Value *weights, Rows *rows) {
+  const Value *forward = node->inputs[0];
   const AttributeValue *ignored = node_attribute(node, "ignore_index");
-  if (!ignored->is_set || !labels) return NULL;
-  Value *number = graph_add_number(g->graph, "", labels->type, &(Shape){.rank = 0}, (double)ignored->s64);
-  return BINARY(Equal, labels, number);
+  Value *src = gradient_widened(g, gradient_saved(g, forward));
+  Value *labels = beside_classes(g, node, gradient_saved(g, given_labels));
+  if (!src || !labels) return false;
+  *rows = (Rows){.axis = loss_class_axis(node), .type = src->type, .src = src};
+  rows->zero = gradient_number(g, src->type, 0);
+  if (ignored->is_set) {
+    Value *number = graph_add_number(g->graph, "", labels->type, &(Shape){.rank = 0}, (double)ignored->s64);
+    rows->ignored = BINARY(Equal, labels, number);
+    if (!(rows->src = gradient_select(g, rows->ignored, rows->zero, src))) return false;
+  }
+  Value *index = gradient_apply(g, OP_GenIndex, NULL, TYPE_S32, &src->shape, src, NULL, NULL);
+  if (!index) return false;
+  *node_attribute_slot(index->producer, "axis") = (AttributeValue){.is_set = true, .s64 = rows->axis};
+  rows->is_own = BINARY(Equal, gradient_cast(g, index, labels->type), labels);
+  Shape classes = {.rank = forward->shape.rank};
+  for (int i = 0; i < classes.rank; i++) classes.extent[i] = i == rows->axis ? forward->shape.extent[i] : EXTENT(1);
+  Value *ones = rows->weights = gradient_filled(g, src->type, &src->shape, 1), *one = gradient_number(g, src->type, 1);
+  if (weights) rows->weights = gradient_in_shape(g, gradient_cast(g, gradient_saved(g, weights), src->type), &classes);
+  Value *own = sum_of_classes(g, rows, gradient_select(g, rows->is_own, ones, rows->zero));
+  rows->counts = gradient_select(g, BINARY(Equal, own, one), one, gradient_number(g, src->type, (double)NAN));
+  return !g->failed;
 }
 
-// How much the row's loss, times `factor` unless that is NULL, grows with each class's weight, of src's shape: l[c] *
-// ((1 - label_smoothing) * (c = y) + label_smoothing / C) with the logarithms l of SoftmaxCrossEntropy's formula. NaN
-// in rows whose label is no class.
-static Value *costs_of_classes(Gradient *g, const Node *node, Value *src, Value *is_own, Value *factor) {
-  const int axis = loss_class_axis(node);
+// v of each row or its classes, if the row counts
+static Value *counted(Gradient *g, const Rows *rows, Value *v) {
+  v = BINARY(Multiply, v, rows->counts);
+  return rows->ignored ? gradient_select(g, rows->ignored, rows->zero, v) : v;
+}
+
+// (1 - label_smoothing) * (c = y) * v[c] + label_smoothing / C * v[c]
+static Value *smoothed(Gradient *g, const Node *node, const Rows *rows, Value *v) {
   const double smoothing = node_f32(node, "label_smoothing");
-  if (!src || !is_own) return NULL;
-  Value *zero = gradient_number(g, src->type, 0), *one = gradient_number(g, src->type, 1);
-  Value *log = gradient_apply(g, OP_LogSoftmax, NULL, src->type, &src->shape, src, NULL, NULL);
-  if (!log) return NULL;
-  *node_attribute_slot(log->producer, "axis") = (AttributeValue){.is_set = true, .s64 = axis};
-  Value *cost = gradient_scaled(g, log, -1);
-  if (factor) cost = BINARY(Multiply, cost, factor);
-  Value *costs = gradient_scaled(g, gradient_select(g, is_own, cost, zero), 1 - smoothing);
-  if (smoothing != 0) {
-    Value *nclasses = number_of_classes(g, node, src->type);
-    costs = BINARY(Add, costs, BINARY(Divide, gradient_scaled(g, cost, smoothing), nclasses));
-  }
-  Value *has_class = is_class(g, node, is_own, zero, one);
-  return gradient_select(g, has_class, costs, gradient_number(g, src->type, (double)NAN));
+  Value *share = gradient_select(g, rows->is_own, v, rows->zero);
+  if (smoothing == 0) return share;
+  Value *nclasses = gradient_count(g, rows->type, &rows->src->shape, 1U << rows->axis);
+  Value *each = BINARY(Divide, gradient_scaled(g, v, smoothing), nclasses);
+  return BINARY(Add, gradient_scaled(g, share, 1 - smoothing), each);
 }
 
-// The loss is linear in the weights. A mean is the quotient of two sums that are.
-static void give_weights(Gradient *g, const Node *node, Value *diff) {
+static void expand_loss(Gradient *g, const Node *node, Value **results) {
   const int64_t reduction = node_s64(node, "reduction");
-  Value *src = gradient_widened(g, gradient_saved(g, node->inputs[0]));
-  Value *labels = beside_classes(g, node, gradient_saved(g, node->inputs[1]));
-  Value *is_own = is_own_class(g, node, labels, src);
-  if (!is_own) return;
-  diff = gradient_cast(g, diff, src->type);
-  Value *costs = costs_of_classes(g, node, src, is_own, reduction == LOSS_NONE ? beside_classes(g, node, diff) : NULL);
-  Value *zero = gradient_number(g, src->type, 0);
-  Value *counts = gradient_select(g, is_own, gradient_filled(g, src->type, &src->shape, 1), zero);
-  Value *ignored = is_ignored(g, node, labels);
-  if (ignored) {
-    costs = gradient_select(g, ignored, zero, costs);
-    counts = gradient_select(g, ignored, zero, counts);
-  }
-  Value *slope = sum_of_class(g, node, costs);
-  if (reduction == LOSS_MEAN) {
-    Value *loss = gradient_cast(g, gradient_saved(g, node->outputs[0]), src->type);
-    slope = BINARY(Subtract, slope, BINARY(Multiply, loss, sum_of_class(g, node, counts)));
-    slope = BINARY(Divide, slope, gradient_cast(g, total_of(g, node), src->type));
-  }
-  gradient_give(g, node, WEIGHTS, reduction == LOSS_NONE ? slope : BINARY(Multiply, slope, diff));
+  Rows rows;
+  if (!rows_begin(g, node, node->inputs[1], node->inputs[WEIGHTS], &rows)) return;
+  const uint32_t all = (1U << rows.src->shape.rank) - 1;
+  // Where the label is no class, each is: the loss, which is NaN, follows all weights.
+  rows.is_own = BINARY(LogicalOr, rows.is_own, BINARY(NotEqual, rows.counts, rows.counts));
+  Value *costs = BINARY(Multiply, rows.weights, gradient_scaled(g, along_classes(g, &rows, OP_LogSoftmax), -1));
+  Value *losses = counted(g, &rows, sum_of_classes(g, &rows, smoothed(g, node, &rows, costs)));
+  Value *weights = sum_of_classes(g, &rows, gradient_select(g, rows.is_own, rows.weights, rows.zero));
+  Value *total = gradient_reduced(g, OP_ReduceSum, counted(g, &rows, weights), all, false);
+  results[1] = total;
+  if (reduction == LOSS_NONE) results[0] = gradient_in_shape(g, losses, &node->outputs[0]->shape);
+  else results[0] = gradient_reduced(g, OP_ReduceSum, losses, all, false);
+  if (reduction == LOSS_MEAN) results[0] = BINARY(Divide, results[0], total);
 }
 
-// The total is the sum of the labels' weights, NaN if one is no class.
+// Weights of classes are differentiated by the formula.
 static void make_of_total(Gradient *g, const Node *node) {
-  Value *src = gradient_widened(g, gradient_saved(g, node->inputs[0]));
-  Value *labels = beside_classes(g, node, gradient_saved(g, node->inputs[1]));
-  Value *is_own = is_own_class(g, node, labels, src);
-  if (!is_own) return;
-  Value *zero = gradient_number(g, src->type, 0), *ones = gradient_filled(g, src->type, &src->shape, 1);
-  Value *is_one = is_class(g, node, is_own, zero, gradient_number(g, src->type, 1));
-  Value *counts = gradient_select(g, is_own, ones, zero), *ignored = is_ignored(g, node, labels);
-  counts = gradient_select(g, is_one, counts, gradient_number(g, src->type, (double)NAN));
-  if (ignored) counts = gradient_select(g, ignored, zero, counts);
-  gradient_give(g, node, WEIGHTS, BINARY(Multiply, gradient_of_output(g, node, 1), sum_of_class(g, node, counts)));
+  if (gradient_is_wanted(g, node->inputs[WEIGHTS]) && !gradient_of_output(g, node, 0))
+    gradient_expand(g, node, expand_loss);
 }
 
 GRADIENT_WITH(SoftmaxCrossEntropy, .make_of_statistics = make_of_total) {
-  const Value *src = node->inputs[0], *weights = node->inputs[2];
+  const Value *src = node->inputs[0], *weights = node->inputs[WEIGHTS];
   const bool is_weighted = weights || node_attribute(node, "ignore_index")->is_set;
+  if (gradient_is_wanted(g, weights)) {
+    gradient_expand(g, node, expand_loss);
+    return;
+  }
   Node *backward = gradient_node(g, OP_SoftmaxCrossEntropyBackward, node);
   if (!backward) return;
   node_set_input(backward, 0, gradient_saved(g, src));
@@ -133,7 +131,6 @@ GRADIENT_WITH(SoftmaxCrossEntropy, .make_of_statistics = make_of_total) {
   if (weights) node_set_input(backward, 4, gradient_saved(g, weights));
   if (is_weighted && node_s64(node, "reduction") == LOSS_MEAN) node_set_input(backward, 3, total_of(g, node));
   gradient_give(g, node, 0, gradient_output(g, backward, 0, src->type, &src->shape));
-  if (gradient_is_wanted(g, weights)) give_weights(g, node, diff);
 }
 
 // The gradient of each element's loss.
@@ -161,15 +158,6 @@ GRADIENT(BinaryCrossEntropy) {
     gradient_give(g, node, 1, BINARY(Multiply, gradient_scaled(g, src, -1), own));
 }
 
-// q of the formula, which is linear in the weights.
-static Value *share_of_classes(Gradient *g, const Node *node, Value *weights, Value *is_own) {
-  const double smoothing = node_f32(node, "label_smoothing");
-  Value *share = weights ? gradient_select(g, is_own, weights, gradient_number(g, weights->type, 0)) : NULL;
-  if (!share || smoothing == 0) return share;
-  Value *each = BINARY(Divide, gradient_scaled(g, weights, smoothing), number_of_classes(g, node, weights->type));
-  return BINARY(Add, gradient_scaled(g, share, 1 - smoothing), each);
-}
-
 // The gradient of each row's loss.
 static Value *diff_of_rows(Gradient *g, const Node *node, Type type) {
   enum { DIFF_LOSS = 1, LABELS, TOTAL };
@@ -185,30 +173,11 @@ static Value *diff_of_rows(Gradient *g, const Node *node, Type type) {
 
 // In rows whose label is no class, a factor of NaN makes all further derivatives NaN, too.
 EXPANSION(SoftmaxCrossEntropyBackward) {
-  enum { SRC, LABELS = 2, OF_CLASSES = 4 };
-  Value *src = gradient_widened(g, gradient_saved(g, node->inputs[SRC]));
-  Value *labels = beside_classes(g, node, gradient_saved(g, node->inputs[LABELS]));
-  Value *is_own = is_own_class(g, node, labels, src);
-  if (!is_own) return;
-  const int axis = loss_class_axis(node);
-  Value *ignored = is_ignored(g, node, labels), *zero = gradient_number(g, src->type, 0);
-  if (ignored) src = gradient_select(g, ignored, zero, src); // whatever it is
-  if (!src) return;
-  Shape classes = src->shape;
-  for (int i = 0; i < classes.rank; i++)
-    if (i != axis) classes.extent[i] = EXTENT(1);
-  Value *weights =
-      node->inputs[OF_CLASSES]
-          ? gradient_in_shape(g, gradient_cast(g, gradient_saved(g, node->inputs[OF_CLASSES]), src->type), &classes)
-          : gradient_filled(g, src->type, &src->shape, 1);
-  Value *share = share_of_classes(g, node, weights, is_own);
-  Value *softmax = gradient_apply(g, OP_SoftMax, NULL, src->type, &src->shape, src, NULL, NULL);
-  if (!softmax) return;
-  *node_attribute_slot(softmax->producer, "axis") = (AttributeValue){.is_set = true, .s64 = axis};
-  Value *slope = BINARY(Multiply, softmax, gradient_reduced(g, OP_ReduceSum, share, 1U << axis, true));
-  slope = BINARY(Multiply, diff_of_rows(g, node, src->type), BINARY(Subtract, slope, share));
-  Value *one = gradient_number(g, src->type, 1), *nan = gradient_number(g, src->type, (double)NAN);
-  Value *factor = gradient_select(g, is_class(g, node, is_own, zero, one), one, nan);
-  results[0] = BINARY(Multiply, slope, factor);
-  if (ignored) results[0] = gradient_select(g, ignored, zero, results[0]);
+  enum { LABELS = 2, OF_CLASSES = 4 };
+  Rows rows;
+  if (!rows_begin(g, node, node->inputs[LABELS], node->inputs[OF_CLASSES], &rows)) return;
+  Value *share = smoothed(g, node, &rows, rows.weights);
+  Value *slope = BINARY(Multiply, along_classes(g, &rows, OP_SoftMax), sum_of_classes(g, &rows, share));
+  slope = BINARY(Multiply, diff_of_rows(g, node, rows.type), BINARY(Subtract, slope, share));
+  results[0] = counted(g, &rows, slope);
 }

@@ -4,27 +4,6 @@
 #include "passes/gradient/gradient_state.h"
 #include "passes/gradient/norm.h"
 
-#include <string.h>
-
-static uint32_t slot_of(const Operand *operands, uint32_t count, const char *name) {
-  uint32_t slot = 0;
-  while (slot < count && strcmp(operands[slot].name, name) != 0) slot++;
-  return slot;
-}
-
-void norm_set_input(Node *backward, const char *name, Value *v) {
-  if (backward) node_set_input(backward, slot_of(backward->op->inputs, backward->op->ninputs, name), v);
-}
-
-uint32_t norm_input_slot(const Node *node, const char *name) {
-  return slot_of(node->op->inputs, node->op->ninputs, name);
-}
-
-const Value *norm_input(const Node *node, const char *name) {
-  const uint32_t slot = norm_input_slot(node, name);
-  return slot < node->ninputs ? node->inputs[slot] : NULL;
-}
-
 // Adds a backward operator with the inputs src, diff_dst and gamma, and the output diff_src.
 static Node *begin(Gradient *g, const Node *node, Value *diff, OperatorId id) {
   const Value *src = node->inputs[0], *gamma = norm_input(node, "gamma");
@@ -69,55 +48,6 @@ static void set_computed(Gradient *g, Node *backward, Node *again, uint32_t firs
   norm_set_input(backward, "variance", gradient_output(g, again, first + 1, type, shape));
 }
 
-static Shape with_ones(const Shape *shape, uint32_t axes) {
-  Shape s = *shape;
-  for (int i = 0; i < s.rank; i++)
-    if (axes >> i & 1) s.extent[i] = EXTENT(1);
-  return s;
-}
-
-// The axes on which a parameter of the same rank, or broadcast at the right, has extent 1.
-static uint32_t broadcast_axes(const Shape *parameter, int rank) {
-  const int missing = rank - parameter->rank;
-  uint32_t axes = (1U << missing) - 1;
-  for (int i = 0; i < parameter->rank; i++)
-    if (extent_equals(parameter->extent[i], EXTENT(1))) axes |= 1U << (missing + i);
-  return axes;
-}
-
-// False after a refusal.
-bool norm_view(Gradient *g, const Node *node, NormView *view) {
-  const Value *src = node->inputs[0], *gamma = norm_input(node, "gamma");
-  const NormScope scope = node->op->norm_scope;
-  const bool has_rms = !operator_has_attribute(node->op, "use_affine") && scope == SCOPE_ROW;
-  *view = (NormView){.src = src->shape, .reduced = norm_reduced_axes(node)};
-  uint32_t others = ~view->reduced; // those of src that parameters lack
-  if (scope == SCOPE_CHANNEL) others = view->reduced;
-  if (has_rms && gamma) others = broadcast_axes(&gamma->shape, src->shape.rank);
-  if (scope == SCOPE_GROUP) {
-    const Extent channels = src->shape.extent[norm_channel_axis(node)], groups = norm_ngroups(node);
-    const int channel = norm_channel_axis(node);
-    others = ~(1U << channel);
-    view->reduced &= others;
-    if (!extent_equals(channels, groups)) {
-      if (src->shape.rank == MAX_RANK) {
-        gradient_refuse(g, node, "expected fewer than 8 axes");
-        return false;
-      }
-      Shape *s = &view->src;
-      for (int i = s->rank++; i > channel; i--) s->extent[i] = s->extent[i - 1];
-      s->extent[channel] = groups;
-      s->extent[channel + 1] = EXTENT(channels.value / groups.value);
-      const uint32_t before = (1U << channel) - 1;
-      view->reduced = (view->reduced & before) | (view->reduced & ~before) << 1 | 1U << (channel + 1);
-      others = ~(3U << channel);
-    }
-  }
-  view->statistic = with_ones(&view->src, view->reduced);
-  view->parameter = with_ones(&view->src, others);
-  return true;
-}
-
 Value *norm_mean(Gradient *g, const NormView *view, Value *v) {
   return gradient_reduced(g, OP_ReduceMean, v, view->reduced, true);
 }
@@ -127,34 +57,24 @@ Value *norm_shifted_variance(Gradient *g, const Node *node, Value *variance) {
   return gradient_binary(g, OP_Add, variance, gradient_number(g, variance->type, node_f32(node, "epsilon")));
 }
 
-// Each element adds 1 / n to the mean and 2 (src - mean) / n to the variance.
-static void give_of_statistics(Gradient *g, const Node *node, uint32_t slot) {
-  const Value *src = node->inputs[0], *mean = node->outputs[slot];
+uint32_t norm_statistics_slot(const Node *forward) {
+  return forward->op->id == OP_BatchNormForwardTraining ? 3 : 1;
+}
+
+static void expand_statistics(Gradient *g, const Node *node, Value **results) {
+  const uint32_t slot = norm_statistics_slot(node);
   NormView view;
-  if (!gradient_is_wanted(g, src) || !norm_view(g, node, &view)) return;
-  const Type type = norm_type_of_statistics(src);
-  Value *x = gradient_in_shape(g, gradient_widened(g, gradient_saved(g, src)), &view.src);
-  Value *by_mean = gradient_cast(g, gradient_of_output(g, node, slot), type);
-  Value *by_variance = gradient_cast(g, gradient_of_output(g, node, slot + 1), type);
-  Value *each = gradient_in_shape(g, by_mean, &view.statistic);
-  if (by_variance) {
-    Value *center = mean && norm_is_precise(mean, src) ? gradient_in_shape(g, gradient_saved(g, mean), &view.statistic)
-                                                       : norm_mean(g, &view, x);
-    Value *slope = gradient_scaled(g, gradient_binary(g, OP_Subtract, x, center), 2);
-    slope = gradient_binary(g, OP_Multiply, slope, gradient_in_shape(g, by_variance, &view.statistic));
-    each = each ? gradient_binary(g, OP_Add, each, slope) : slope;
-  }
-  if (!by_variance) each = gradient_binary(g, OP_Multiply, each, gradient_filled(g, type, &view.src, 1));
-  each = gradient_binary(g, OP_Divide, each, gradient_count(g, type, &view.src, view.reduced));
-  gradient_give(g, node, 0, gradient_in_shape(g, each, &src->shape));
+  if (!norm_view(g, node, &view)) return;
+  Value *x = gradient_in_shape(g, gradient_widened(g, gradient_saved(g, node->inputs[0])), &view.src);
+  Value *mean = norm_mean(g, &view, x);
+  Value *square = gradient_unary(g, OP_Square, gradient_binary(g, OP_Subtract, x, mean));
+  Value *const both[] = {mean, norm_mean(g, &view, square)};
+  for (uint32_t i = 0; i < 2; i++)
+    if (node->outputs[slot + i]) results[slot + i] = gradient_in_shape(g, both[i], &node->outputs[slot + i]->shape);
 }
 
-static void make_of_row_statistics(Gradient *g, const Node *node) {
-  give_of_statistics(g, node, 1);
-}
-
-static void make_of_batch_statistics(Gradient *g, const Node *node) {
-  give_of_statistics(g, node, 3);
+static void make_of_statistics(Gradient *g, const Node *node) {
+  gradient_expand(g, node, expand_statistics);
 }
 
 // A copy of the forward node with running statistics that have no effect.
@@ -176,7 +96,7 @@ static void compute_batch_statistics(Gradient *g, const Node *node, Node *backwa
 // Always adds the outputs diff_gamma and diff_beta: without them BatchNormTrainingBackward ignores gamma.
 #define RUNNING ZERO("dst does not depend on running statistics")
 #define NO_RESULT REFUSED("gradients do not flow through running statistics")
-GRADIENT_WITH(BatchNormForwardTraining, .make_of_statistics = make_of_batch_statistics,
+GRADIENT_WITH(BatchNormForwardTraining, .make_of_statistics = make_of_statistics,
               .exceptions = {{"mean", RUNNING},
                              {"variance", RUNNING},
                              {"running_mean", NO_RESULT},
@@ -245,7 +165,7 @@ static void make_of_rows(Gradient *g, const Node *node, Value *diff, OperatorId 
 }
 
 #define OF_ROWS(name)                                                                                                  \
-  GRADIENT_WITH(name, .make_of_statistics = make_of_row_statistics) {                                                  \
+  GRADIENT_WITH(name, .make_of_statistics = make_of_statistics) {                                                      \
     make_of_rows(g, node, diff, OP_##name##Backward);                                                                  \
   }
 OF_ROWS(LayerNorm)

@@ -17,6 +17,8 @@ uint32_t norm_input_slot(const Node *node, const char *name);
 const Value *norm_input(const Node *node, const char *name); // NULL: absent
 void norm_set_input(Node *backward, const char *name, Value *v);
 
+uint32_t norm_statistics_slot(const Node *forward); // of the output mean; the variance is behind it
+
 Type norm_type_of_statistics(const Value *src); // that the backward graph computes with
 // Whether the statistic is precise enough for gradients. With a mean rounded to 16 bits, x - mean has few correct
 // digits if |mean| is many times the deviation.

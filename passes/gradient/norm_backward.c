@@ -21,9 +21,14 @@
 
 typedef struct Twice {
   const Node *node;
+  NormView view;
   bool is_frozen, is_own;
-  Value *src, *diff_dst, *mean, *variance, *gamma; // in f32 or f64; NULL: there is none
-  Value *u, *p, *q;                                // NULL: no gradient
+  bool is_about_src;            // N has x about src's own mean
+  bool has_channels;            // a batch norm whose statistics are vectors, as BatchNormInference takes them
+  Value *src, *mean, *variance; // in f32 or f64, as all others; NULL: there is none
+  Value *diff_dst, *gamma, *u;  // in the view; NULL: gamma is 1, u is 0
+  Value *p, *q;                 // NULL: 0
+  Value *deviation;             // in the view; NULL: has_channels
 } Twice;
 
 static Value *times(Gradient *g, Value *a, Value *b) {
@@ -39,6 +44,10 @@ static Value *sum_of(Gradient *g, Value *a, Value *b) {
   return a && b ? gradient_binary(g, OP_Add, a, b) : a ? a : b;
 }
 
+static Value *without(Gradient *g, Value *a, Value *b) {
+  return a && b ? gradient_binary(g, OP_Subtract, a, b) : a ? a : gradient_scaled(g, b, -1);
+}
+
 static Value *wide_input(Gradient *g, const Node *node, const char *name) {
   const Value *v = norm_input(node, name);
   return v ? gradient_cast(g, gradient_saved(g, v), norm_type_of_statistics(node->inputs[0])) : NULL;
@@ -46,7 +55,7 @@ static Value *wide_input(Gradient *g, const Node *node, const char *name) {
 
 static Value *wide_diff(Gradient *g, const Node *node, uint32_t slot) {
   Value *diff = slot < node->noutputs ? gradient_of_output(g, node, slot) : NULL;
-  return diff ? gradient_cast(g, diff, norm_type_of_statistics(node->inputs[0])) : NULL;
+  return gradient_cast(g, diff, norm_type_of_statistics(node->inputs[0]));
 }
 
 // Whether a forward node has computed the statistics from src.
@@ -54,64 +63,45 @@ static bool has_own_statistics(const Node *node) {
   const Value *mean = norm_input(node, "mean"), *variance = norm_input(node, "variance");
   const Node *from = mean ? mean->producer : NULL;
   if (!from || !variance || variance->producer != from || from->inputs[0] != node->inputs[0]) return false;
-  const uint32_t slot = from->op->id == OP_BatchNormForwardTraining ? 3 : 1;
+  const uint32_t slot = norm_statistics_slot(from);
   return from->op->norm_scope == node->op->norm_scope && mean->output_slot == slot &&
          variance->output_slot == slot + 1 && norm_reduced_axes(from) == norm_reduced_axes(node) &&
          (from->op->norm_scope != SCOPE_GROUP || extent_equals(norm_ngroups(from), norm_ngroups(node)));
 }
 
-static Twice twice_begin(Gradient *g, const Node *node, bool is_frozen) {
-  const bool is_centered = norm_input(node, "mean") != NULL;
-  return (Twice){.node = node,
-                 .is_frozen = is_frozen,
-                 .is_own = !is_frozen && (!is_centered || has_own_statistics(node)),
-                 .src = wide_input(g, node, "src"),
-                 .diff_dst = wide_input(g, node, "diff_dst"),
-                 .mean = wide_input(g, node, "mean"),
-                 .variance = wide_input(g, node, "variance"),
-                 .gamma = wide_input(g, node, "gamma"),
-                 .u = wide_diff(g, node, 0),
-                 .p = wide_diff(g, node, 1),
-                 .q = wide_diff(g, node, 2)};
+static Value *in_view(Gradient *g, const Twice *t, Value *v) {
+  return gradient_in_shape(g, v, &t->view.src);
 }
 
-// A norm's gradient, for v in place of diff_dst.
-static Node *again(Gradient *g, const Twice *t, OperatorId id, Value *v, Value *gamma) {
-  Node *node = t->src && v ? gradient_node(g, id, t->node) : NULL;
-  if (!node) return NULL;
-  if (operator_has_attribute(node->op, "use_affine")) node_attribute_slot(node, "use_affine")->boolean = gamma != NULL;
-  norm_set_input(node, "src", t->src);
-  norm_set_input(node, "diff_dst", v);
-  if (t->mean) norm_set_input(node, "mean", t->mean);
-  if (t->mean) norm_set_input(node, "variance", t->variance);
-  if (gamma) norm_set_input(node, "gamma", gamma);
-  gradient_output(g, node, 0, t->src->type, &t->src->shape);
-  return node;
+// variance + epsilon, in the view
+static Value *shifted_variance(Gradient *g, const Twice *t) {
+  Value *variance = t->variance ? gradient_in_shape(g, t->variance, &t->view.statistic)
+                                : norm_mean(g, &t->view, gradient_unary(g, OP_Square, in_view(g, t, t->src)));
+  return norm_shifted_variance(g, t->node, variance);
 }
 
-static Value *result_of(Node *node, uint32_t slot) {
-  return node ? node->outputs[slot] : NULL;
+static bool twice_begin(Gradient *g, const Node *node, bool is_frozen, Twice *t) {
+  const bool is_about_src = operator_has_attribute(node->op, "center") && node_s64(node, "center") == CENTER_SRC;
+  *t = (Twice){.node = node, .is_frozen = is_frozen, .is_about_src = is_about_src && !is_frozen};
+  if (!norm_view(g, node, &t->view)) return false;
+  t->is_own = !is_frozen && (!norm_input(node, "mean") || has_own_statistics(node));
+  t->has_channels =
+      node->op->norm_scope == SCOPE_CHANNEL && !batch_norm_has_broadcast_statistics(node) && !t->is_about_src;
+  t->src = wide_input(g, node, "src");
+  t->mean = wide_input(g, node, "mean");
+  t->variance = wide_input(g, node, "variance");
+  t->gamma = wide_input(g, node, "gamma");
+  t->diff_dst = in_view(g, t, wide_input(g, node, "diff_dst"));
+  t->u = in_view(g, t, wide_diff(g, node, 0));
+  t->p = wide_diff(g, node, 1);
+  t->q = wide_diff(g, node, 2);
+  if (!t->has_channels) t->deviation = gradient_unary(g, OP_Sqrt, shifted_variance(g, t));
+  return !g->failed;
 }
 
-// N(v)
-static Value *through_norm(Gradient *g, const Twice *t, Value *v) {
-  Value *ones = NULL;
-  if (t->src && t->node->op->id == OP_RMSNormBackward)
-    ones = gradient_filled(g, t->src->type, &(Shape){.rank = 1, .extent = {EXTENT(1)}}, 1);
-  return result_of(again(g, t, t->node->op->id, v, ones), 0);
-}
-
-// Adds the results diff_gamma and diff_beta to that of channels.
-static Node *with_parameters(Gradient *g, Node *node) {
-  if (!node) return NULL;
-  const Shape *channels = &norm_input(node, "mean")->shape;
-  for (uint32_t slot = 1; slot <= 2; slot++) gradient_output(g, node, slot, node->inputs[0]->type, channels);
-  return node;
-}
-
-// gamma * (v - mean) * r + beta, with numbers of each channel. NULL: gamma is 1, the others are 0.
-static Value *normalised(Gradient *g, const Twice *t, Value *v, Value *mean, Value *gamma, Value *beta) {
-  Node *node = t->mean && v ? gradient_node(g, OP_BatchNormInference, t->node) : NULL;
+// gamma * (v - mean) * r + beta, of channels. NULL: gamma is 1, the others are 0.
+static Value *of_channels(Gradient *g, const Twice *t, Value *v, Value *mean, Value *gamma, Value *beta) {
+  Node *node = v ? gradient_node(g, OP_BatchNormInference, t->node) : NULL;
   Value *zero = node ? gradient_filled(g, t->mean->type, &t->mean->shape, 0) : NULL;
   if (!zero) return NULL;
   norm_set_input(node, "src", v);
@@ -120,6 +110,42 @@ static Value *normalised(Gradient *g, const Twice *t, Value *v, Value *mean, Val
   norm_set_input(node, "mean", mean ? mean : zero);
   norm_set_input(node, "variance", t->variance);
   return gradient_output(g, node, 0, t->src->type, &t->src->shape);
+}
+
+// gamma * v * r; gamma: of channels, NULL: 1. Vectors of channels stay operands of norms, so that all of it can be one
+// kernel with the norm that computes them.
+static Value *by_deviation(Gradient *g, const Twice *t, Value *v, Value *gamma) {
+  return t->has_channels ? of_channels(g, t, v, NULL, gamma, NULL) : over(g, v, t->deviation);
+}
+
+// (v - mean) * r
+static Value *normalised(Gradient *g, const Twice *t, Value *mean) {
+  if (t->has_channels) return of_channels(g, t, t->src, t->mean, NULL, NULL);
+  Value *src = in_view(g, t, t->src);
+  return over(g, mean ? gradient_binary(g, OP_Subtract, src, mean) : src, t->deviation);
+}
+
+// N(gamma * v), with x of N; gamma: of channels, NULL: 1. A batch norm whose statistics are no vectors has other names
+// for them.
+static Value *through_norm(Gradient *g, const Twice *t, Value *v, Value *gamma, Value *x) {
+  const OperatorId id = t->node->op->id;
+  if (!v || t->is_frozen) return by_deviation(g, t, v, gamma);
+  if (t->node->op->norm_scope == SCOPE_CHANNEL && !t->has_channels) {
+    Value *part = times(g, x, norm_mean(g, &t->view, times(g, v, x)));
+    return over(g, without(g, without(g, v, norm_mean(g, &t->view, v)), part), t->deviation);
+  }
+  Node *node = t->src ? gradient_node(g, id, t->node) : NULL;
+  if (!node) return NULL;
+  if (operator_has_attribute(node->op, "use_affine")) node_attribute_slot(node, "use_affine")->boolean = false;
+  norm_set_input(node, "src", t->src);
+  norm_set_input(node, "diff_dst", gradient_in_shape(g, v, &t->src->shape));
+  if (t->mean) norm_set_input(node, "mean", t->mean);
+  if (t->mean) norm_set_input(node, "variance", t->variance);
+  if (id == OP_RMSNormBackward) gamma = gradient_filled(g, t->src->type, &(Shape){.rank = 1, .extent = {EXTENT(1)}}, 1);
+  if (gamma) norm_set_input(node, "gamma", gamma);
+  for (uint32_t slot = 1; t->has_channels && gamma && slot <= 2; slot++) // without them gamma has no effect
+    gradient_output(g, node, slot, t->src->type, &gamma->shape);
+  return in_view(g, t, gradient_output(g, node, 0, t->src->type, &t->src->shape));
 }
 
 // Zeros where diff is NULL.
@@ -131,136 +157,77 @@ static void give(Gradient *g, const Twice *t, const char *name, Value *diff) {
   gradient_give(g, t->node, norm_input_slot(t->node, name), diff);
 }
 
-// By src, and by statistics that are not src's own.
-static void give_by_data(Gradient *g, const Twice *t, Value *by_src, Value *by_mean, Value *by_variance) {
-  give(g, t, "src", by_src);
-  if (t->is_own && t->mean) g->given |= UINT64_C(1) << norm_input_slot(t->node, "mean");
-  if (t->is_own && t->mean) g->given |= UINT64_C(1) << norm_input_slot(t->node, "variance");
-  if (t->is_own) return;
-  give(g, t, "mean", by_mean);
-  give(g, t, "variance", by_variance);
+// One of the norm's parameters, or its gradient, as it broadcasts to the view
+static Value *parameter(Gradient *g, const Twice *t, Value *v) {
+  const Shape *shape = &t->view.parameter;
+  return v && gradient_broadcasts(&v->shape, shape) ? v : gradient_in_shape(g, v, shape);
 }
 
-static bool wants_statistics(const Gradient *g, const Twice *t) {
-  return gradient_is_wanted(g, norm_input(t->node, "mean")) || gradient_is_wanted(g, norm_input(t->node, "variance"));
-}
-
-// N(v) of a batch norm whose statistics are no vectors, by its formula: the operator has other names there.
-static Value *through_batch_norm(Gradient *g, const Twice *t, const NormView *view, Value *v, Value *x,
-                                 Value *deviation) {
-  if (!v || t->is_frozen) return v ? over(g, v, deviation) : NULL;
-  Value *centered = gradient_binary(g, OP_Subtract, v, norm_mean(g, view, v));
-  Value *part = times(g, x, norm_mean(g, view, times(g, v, x)));
-  return over(g, gradient_binary(g, OP_Subtract, centered, part), deviation);
-}
-
-// In the view. An operator whose center is src has x about src's own mean in N, called `own`.
-static void make_in_view(Gradient *g, const Twice *t) {
-  NormView view;
-  if (!norm_view(g, t->node, &view)) return;
-  const Shape *whole = &view.src, *parameter = &view.parameter, *statistic = &view.statistic;
-  const bool is_about_src = operator_has_attribute(t->node->op, "center") && node_s64(t->node, "center") == CENTER_SRC;
-  Value *src = gradient_in_shape(g, t->src, whole), *diff_dst = gradient_in_shape(g, t->diff_dst, whole);
-  Value *gamma = gradient_in_shape(g, t->gamma, parameter), *u = gradient_in_shape(g, t->u, whole);
-  Value *p = gradient_in_shape(g, t->p, parameter), *q = gradient_in_shape(g, t->q, parameter);
-  Value *variance = t->variance ? gradient_in_shape(g, t->variance, statistic)
-                                : norm_mean(g, &view, gradient_unary(g, OP_Square, src));
-  Value *shifted = norm_shifted_variance(g, t->node, variance), *deviation = gradient_unary(g, OP_Sqrt, shifted);
-  Value *mean = gradient_in_shape(g, t->mean, statistic);
-  Value *x = over(g, mean ? gradient_binary(g, OP_Subtract, src, mean) : src, deviation), *own = x;
-  if (is_about_src) own = over(g, gradient_binary(g, OP_Subtract, src, norm_mean(g, &view, src)), deviation);
-  const bool is_batch_norm = t->node->op->norm_scope == SCOPE_CHANNEL;
-  Value *n = is_batch_norm ? through_batch_norm(g, t, &view, u, own, deviation)
-                           : gradient_in_shape(g, through_norm(g, t, t->u), whole);
-  Value *v = gamma ? times(g, diff_dst, gamma) : diff_dst;
-  Value *by_diff = sum_of(g, n && gamma ? times(g, n, gamma) : n, p ? times(g, p, x) : NULL);
-  if (q && !by_diff) q = times(g, q, gradient_filled(g, q->type, whole, 1));
+// scaled_n: gamma * N(u)
+static void give_by_diff(Gradient *g, const Twice *t, Value *scaled_n, Value *x) {
+  const bool has_both = t->has_channels && t->p;
+  Value *part = has_both ? of_channels(g, t, t->src, t->mean, t->p, t->q) : times(g, parameter(g, t, t->p), x);
+  Value *by_diff = sum_of(g, scaled_n, part), *q = has_both ? NULL : parameter(g, t, t->q);
+  if (q && !by_diff) q = times(g, q, gradient_filled(g, q->type, &t->view.src, 1));
   give(g, t, "diff_dst", sum_of(g, by_diff, q));
-  Value *by_gamma = n ? times(g, diff_dst, n) : NULL;
-  if (gamma && !gradient_broadcasts(&norm_input(t->node, "gamma")->shape, parameter))
-    by_gamma = gradient_summed(g, by_gamma, parameter);
-  give(g, t, "gamma", by_gamma);
-
-  Value *by_p = p ? times(g, p, diff_dst) : NULL, *by_n = NULL, *product = n ? times(g, v, n) : NULL;
-  if (n && !t->is_frozen) {
-    by_n = sum_of(g, times(g, u, norm_mean(g, &view, times(g, v, own))),
-                  times(g, v, norm_mean(g, &view, times(g, u, own))));
-    by_n = over(g, by_n, deviation);
-    if (is_about_src) by_n = gradient_binary(g, OP_Subtract, by_n, norm_mean(g, &view, by_n));
-    by_n = gradient_scaled(g, by_n, -1);
-  }
-  Value *by_x = sum_of(g, by_p, by_n), *by_src;
-  if (t->is_own) {
-    by_src = through_norm(g, t, gradient_in_shape(g, by_x, &t->src->shape));
-    by_src = gradient_in_shape(g, by_src, whole);
-    if (product) product = over(g, times(g, x, norm_mean(g, &view, product)), deviation);
-    if (product) by_src = gradient_binary(g, OP_Subtract, by_src, product);
-    give_by_data(g, t, by_src, NULL, NULL);
-    return;
-  }
-  by_src = over(g, by_x, deviation);
-  if (!wants_statistics(g, t)) {
-    give_by_data(g, t, by_src, NULL, NULL);
-    return;
-  }
-  Value *about_mean = is_about_src ? over(g, by_p, deviation) : by_src;
-  product = sum_of(g, product, sum_of(g, by_p ? times(g, by_p, x) : NULL, by_n ? times(g, by_n, own) : NULL));
-  give_by_data(
-      g, t, by_src, gradient_scaled(g, gradient_reduced(g, OP_ReduceSum, about_mean, view.reduced, true), -1),
-      gradient_scaled(g, over(g, gradient_reduced(g, OP_ReduceSum, product, view.reduced, true), shifted), -0.5));
 }
 
-// a * mean(b * c), the mean of each channel
-static Value *times_mean(Gradient *g, uint32_t reduced, Value *a, Value *b, Value *c) {
-  return times(g, a, gradient_reduced(g, OP_ReduceMean, c ? times(g, b, c) : b, reduced, true));
+static void give_gamma(Gradient *g, const Twice *t, Value *n) {
+  uint32_t axes = 0;
+  if (!gradient_is_wanted(g, norm_input(t->node, "gamma"))) return;
+  for (int i = 0; i < t->view.parameter.rank; i++)
+    if (extent_equals(t->view.parameter.extent[i], EXTENT(1))) axes |= 1U << i;
+  give(g, t, "gamma", gradient_reduced(g, OP_ReduceSum, times(g, t->diff_dst, n), axes, false));
 }
 
-// Of batch norms, by operators that apply the numbers of a channel themselves. Sums keep the axes of their operands, so
-// that all of it is one kernel.
-static void make_of_channels(Gradient *g, const Twice *t) {
-  const Node *node = t->node;
-  const uint32_t all = (1U << node->inputs[0]->shape.rank) - 1, reduced = all & ~(1U << norm_channel_axis(node));
-  const bool wants_all = t->is_own || wants_statistics(g, t);
-  Value *by_diff = result_of(with_parameters(g, again(g, t, node->op->id, t->u, t->gamma)), 0), *n = by_diff;
-  Value *p = t->p ? t->p : gradient_filled(g, t->mean->type, &t->mean->shape, 0);
-  give(g, t, "diff_dst", t->p || t->q ? sum_of(g, by_diff, normalised(g, t, t->src, t->mean, p, t->q)) : by_diff);
-  if (t->gamma && (wants_all || gradient_is_wanted(g, norm_input(node, "gamma")))) n = through_norm(g, t, t->u);
-  Value *product = n ? times(g, t->diff_dst, n) : NULL, *by_gamma = NULL;
-  if (n) by_gamma = gradient_reduced(g, OP_ReduceSum, product, reduced, false);
-  give(g, t, "gamma", by_gamma);
-  if (!wants_all && !gradient_is_wanted(g, node->inputs[0])) return;
+// Of statistics that are not src's own.
+static void give_statistics(Gradient *g, const Twice *t, Value *by_src, Value *products, Value *x) {
+  const uint32_t axes = t->view.reduced;
+  if (!gradient_is_wanted(g, norm_input(t->node, "mean")) && !gradient_is_wanted(g, norm_input(t->node, "variance")))
+    return;
+  Value *deviation = gradient_unary(g, OP_Sqrt, shifted_variance(g, t));
+  Value *sum = over(g, gradient_reduced(g, OP_ReduceSum, products, axes, true), deviation);
+  sum = sum_of(g, sum, gradient_reduced(g, OP_ReduceSum, times(g, by_src, x), axes, true));
+  give(g, t, "mean", gradient_scaled(g, gradient_reduced(g, OP_ReduceSum, by_src, axes, true), -1));
+  give(g, t, "variance", gradient_scaled(g, over(g, sum, deviation), -0.5));
+}
 
-  // r * t
-  Value *x = normalised(g, t, t->src, t->mean, NULL, NULL);
-  Value *by_src = t->p ? normalised(g, t, t->diff_dst, NULL, t->p, NULL) : NULL;
-  if (t->u && !t->is_frozen) {
-    Value *both = sum_of(g, times_mean(g, reduced, t->u, t->diff_dst, x), times_mean(g, reduced, t->diff_dst, t->u, x));
-    both = normalised(g, t, normalised(g, t, both, NULL, t->gamma, NULL), NULL, NULL, NULL);
-    by_src = by_src ? gradient_binary(g, OP_Subtract, by_src, both) : gradient_scaled(g, both, -1);
-  }
-  Value *deviation = wants_all ? gradient_unary(g, OP_Sqrt, norm_shifted_variance(g, node, t->variance)) : NULL;
-  if (t->is_own) {
-    by_src = result_of(with_parameters(g, again(g, t, OP_BatchNormTrainingBackward, by_src, deviation)), 0);
-    if (product) product = normalised(g, t, times_mean(g, reduced, x, product, NULL), NULL, t->gamma, NULL);
-    if (product) by_src = gradient_binary(g, OP_Subtract, by_src, product);
-  }
-  Node *sums =
-      !t->is_own && wants_all ? with_parameters(g, again(g, t, OP_BatchNormInferenceBackward, by_src, NULL)) : NULL;
-  Value *by_variance = result_of(sums, 1);
-  if (by_gamma && wants_all && !t->is_own) {
-    Value *part = t->gamma ? times(g, t->gamma, by_gamma) : by_gamma;
-    by_variance = sum_of(g, over(g, part, deviation), by_variance);
-  }
-  give_by_data(g, t, by_src, gradient_scaled(g, result_of(sums, 2), -1),
-               gradient_scaled(g, by_variance ? over(g, by_variance, deviation) : NULL, -0.5));
+// v * mean(u * x) + u * mean(v * x)
+static Value *of_both(Gradient *g, const Twice *t, Value *v, Value *x) {
+  Value *sum = sum_of(g, times(g, v, norm_mean(g, &t->view, times(g, t->u, x))),
+                      times(g, t->u, norm_mean(g, &t->view, times(g, v, x))));
+  return t->is_about_src ? without(g, sum, norm_mean(g, &t->view, sum)) : sum;
+}
+
+// r * gamma * v, or N(gamma * v) if what flows through the statistics is included. gamma: of channels, NULL: 1.
+static Value *to_src(Gradient *g, const Twice *t, Value *v, Value *gamma, Value *x) {
+  return t->is_own ? through_norm(g, t, v, gamma, x) : by_deviation(g, t, v, gamma);
 }
 
 static void make_twice(Gradient *g, const Node *node, bool is_frozen) {
-  const Twice t = twice_begin(g, node, is_frozen);
-  const bool has_channels = node->op->norm_scope == SCOPE_CHANNEL && !batch_norm_has_broadcast_statistics(node);
-  if (!t.diff_dst) return;
-  if (has_channels && (is_frozen || node_s64(node, "center") == CENTER_MEAN)) make_of_channels(g, &t);
-  else make_in_view(g, &t);
+  Twice t;
+  if (!twice_begin(g, node, is_frozen, &t) || !t.diff_dst) return;
+  Value *x = normalised(g, &t, gradient_in_shape(g, t.mean, &t.view.statistic)), *own = x;
+  if (t.is_about_src) own = normalised(g, &t, norm_mean(g, &t.view, t.src));
+  Value *n = t.u ? through_norm(g, &t, t.u, NULL, own) : NULL, *gamma = parameter(g, &t, t.gamma);
+  Value *scaled_n = n && gamma ? times(g, n, gamma) : n, *products = times(g, t.diff_dst, scaled_n);
+  give_by_diff(g, &t, scaled_n, x);
+  give_gamma(g, &t, n);
+
+  Value *v = gamma && !t.has_channels ? times(g, t.diff_dst, gamma) : t.diff_dst;
+  Value *scaled_x = n && !is_frozen ? by_deviation(g, &t, own, NULL) : NULL;
+  Value *by_n = scaled_x ? of_both(g, &t, v, scaled_x) : NULL, *by_src;
+  if (t.has_channels) {
+    by_src = to_src(g, &t, t.p ? v : NULL, t.p, own);
+    by_src = without(g, by_src, to_src(g, &t, by_n, t.gamma, own));
+  } else {
+    by_src = to_src(g, &t, without(g, times(g, parameter(g, &t, t.p), t.diff_dst), by_n), NULL, own);
+  }
+  if (!t.is_own) give_statistics(g, &t, by_src, products, x);
+  else if (products) by_src = without(g, by_src, times(g, scaled_x, norm_mean(g, &t.view, products)));
+  give(g, &t, "src", by_src);
+  if (t.is_own && t.mean)
+    g->given |= UINT64_C(1) << norm_input_slot(node, "mean") | UINT64_C(1) << norm_input_slot(node, "variance");
 }
 
 #define ON_REQUEST                                                                                                     \
@@ -277,8 +244,8 @@ static void make_twice(Gradient *g, const Node *node, bool is_frozen) {
 #define UNUSED_BETA                                                                                                    \
   { "beta", ZERO("the results do not depend on it") }
 
-OF_BACKWARD(BatchNormTraining, false, OF_STATISTICS)
-OF_BACKWARD(BatchNormInference, true, {NULL})
+OF_BACKWARD(BatchNormTraining, false, OF_STATISTICS, UNUSED_BETA)
+OF_BACKWARD(BatchNormInference, true, UNUSED_BETA)
 OF_BACKWARD(GroupNorm, false, OF_STATISTICS, UNUSED_BETA)
 OF_BACKWARD(InstanceNorm, false, OF_STATISTICS, UNUSED_BETA)
 OF_BACKWARD(LayerNorm, false, OF_STATISTICS, UNUSED_BETA)

@@ -141,7 +141,7 @@ Value *gradient_binary(Gradient *g, OperatorId op, Value *a, Value *b) {
     b = gradient_cast(g, b, TYPE_F64);
   }
   if (!a || !b) return NULL;
-  const bool compares = op == OP_GreaterEqual || op == OP_Greater || op == OP_Equal;
+  const bool compares = op == OP_GreaterEqual || op == OP_Greater || op == OP_Equal || op == OP_NotEqual;
   Node *node = build_node(builder(g), op, 2, (Value *const[]){a, b});
   return made(g, build_one_of_type(builder(g), node, compares || a->type == b->type ? TYPE_NONE : TYPE_F32));
 }

@@ -25,11 +25,16 @@ static Value *sum_of(Gradient *g, const Node *node, Value *v) {
   return gradient_reduced(g, OP_ReduceSum, v, 1U << softmax_axis(node), true);
 }
 
-EXPANSION(SoftMaxBackward) {
-  Value *diff_dst = gradient_widened(g, gradient_saved(g, node->inputs[0]));
+// dst * (diff_dst - sum(diff_dst * dst)) is linear and symmetric in diff_dst.
+GRADIENT(SoftMaxBackward) {
+  Value *diff_dst = gradient_widened(g, gradient_saved(g, node->inputs[0])), *u = gradient_widened(g, diff);
   Value *dst = gradient_widened(g, gradient_saved(g, node->inputs[1]));
-  Value *sum = sum_of(g, node, gradient_binary(g, OP_Multiply, diff_dst, dst));
-  results[0] = gradient_binary(g, OP_Multiply, dst, gradient_binary(g, OP_Subtract, diff_dst, sum));
+  Value *own = sum_of(g, node, gradient_binary(g, OP_Multiply, diff_dst, dst));
+  Value *by_sum = gradient_binary(g, OP_Multiply, diff_dst, sum_of(g, node, gradient_binary(g, OP_Multiply, u, dst)));
+  Value *by_dst = gradient_binary(g, OP_Multiply, u, gradient_binary(g, OP_Subtract, diff_dst, own));
+  gradient_give(g, node, 1, gradient_binary(g, OP_Subtract, by_dst, by_sum));
+  if (!dst) return;
+  gradient_give(g, node, 0, gradient_apply(g, OP_SoftMaxBackward, node, dst->type, &dst->shape, u, dst, NULL));
 }
 
 EXPANSION(LogSoftmaxBackward) {

@@ -92,7 +92,9 @@ static void end_expansion(Gradient *g, Gradient *inner, const Node *node, const 
     const Value *v = node->inputs[i];
     if (!v) continue;
     Value *operand = own->inputs[i], *diff = inner->diff[operand->index - inner->first];
-    if (!diff && gradient_is_wanted(g, v)) diff = gradient_filled(g, v->type, &v->shape, 0);
+    g->given |= UINT64_C(1) << i;
+    if (!diff && gradient_is_wanted(g, v) && !g->diff[v->index - g->first])
+      diff = gradient_filled(g, v->type, &v->shape, 0);
     g->guard_of_input[i] = inner->guard[operand->index - inner->first];
     gradient_give(g, node, i, diff);
     Value *given = operand->uses ? gradient_saved(g, v) : NULL;
@@ -100,7 +102,7 @@ static void end_expansion(Gradient *g, Gradient *inner, const Node *node, const 
   }
 }
 
-static void make_by_expansion(Gradient *g, const Node *node) {
+void gradient_expand(Gradient *g, const Node *node, Expansion *expand) {
   Gradient inner = *g;
   Value *results[MAX_OPERANDS] = {NULL};
   inner.forward = g->graph;
@@ -111,7 +113,7 @@ static void make_by_expansion(Gradient *g, const Node *node) {
     g->failed = true;
     return;
   }
-  gradient_rules[node->op->id]->expand(&inner, own, results);
+  expand(&inner, own, results);
   const size_t end = g->graph->nnodes;
   if (!inner.failed && !gradient_begin_walk(&inner, g->graph->nvalues - inner.first)) gradient_out_of_memory(&inner);
   for (uint32_t i = 0; i < node->ninputs && !inner.failed; i++) {
@@ -122,7 +124,7 @@ static void make_by_expansion(Gradient *g, const Node *node) {
   }
   for (size_t n = first; n < end && !inner.failed; n++) gradient_find_flow(&inner, g->graph->nodes[n]);
   for (uint32_t i = 0; i < node->noutputs && !inner.failed; i++)
-    if (gradient_of_output(g, node, i))
+    if (results[i] && gradient_of_output(g, node, i))
       gradient_add(&inner, results[i], gradient_of_output(g, node, i), g->guard[node->outputs[i]->index - g->first]);
   if (!inner.failed) gradient_walk_back(&inner, first, end);
   g->scratch = inner.scratch;
@@ -138,7 +140,7 @@ void gradient_walk_back(Gradient *g, size_t first, size_t end) {
     if ((!has_other && !has_statistic) || !check_operands(g, node)) continue;
     g->given = 0;
     gradient_guard_inputs(g, node);
-    if (rule->expand) make_by_expansion(g, node);
+    if (rule->expand) gradient_expand(g, node, rule->expand);
     if (rule->make && has_other) rule->make(g, node, gradient_of_output(g, node, 0));
     if (has_other && (rule->make || rule->expand)) check_given(g, node);
     if (rule->make_of_statistics && has_statistic) rule->make_of_statistics(g, node);

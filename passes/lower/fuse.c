@@ -54,7 +54,7 @@ typedef struct Fusion {
   Arena arena;     // freed with the pass
   NodeMarks marks; // for questions about lists of nodes
   FuseTrials trials;
-  bool is_off; // each node stays a separate region, but spelled products join their sums
+  bool is_off; // each node stays a separate region, but those that expand join their sums
   bool changed;
 } Fusion;
 
@@ -138,31 +138,23 @@ static const char *why_no_schedule(const NodeList *list) {
   return sums.nproducts && sums.nothers ? NOT_OF_ROWS : no_schedule;
 }
 
-// Whether the sums of both parts have in one kernel the orders that they have in two. Operators without sums may change
-// the order of others: what varies over some of the axes that a sum reduces splits them, and so the sum's runs. Only a
-// multiplication that makes a sum one of products may.
-static bool keeps_orders(const FuseTrial *together, const FuseTrial *one, const FuseTrial *other) {
-  SumForms separate = one->sums;
-  sum_forms_add_all(&separate, &other->sums);
-  return (together->sums.are_in_lanes && !separate.are_in_lanes && (!one->sums.count || !other->sums.count)) ||
-         sum_forms_equal(&separate, &together->sums);
-}
-
 // Schedules the node and the region as one kernel. Returns why they are not fused: there is no schedule, sums have
 // another order, or the kernel moves more bytes than two kernels, as it reads data again that has left the caches.
 // `cached` bytes do not count. NULL: they may be fused.
 static const char *try_join(Fusion *f, uint32_t region, Node *node, int64_t cached) {
   const FuseTrial *other = region_trial(f, region);
   if (other->nbytes < 0) return "the other's sums need more than one kernel";
-  NodeList both = {{node}, 1}, alone = both;
+  const FuseTrial *own = region_trial(f, node->index);
+  NodeList both = {{node}, 1};
   list_region(f, region, &both);
-  const FuseTrial own = fuse_try(&f->trials, &alone);
-  if (own.nbytes < 0) return "its sums need more than one kernel";
+  if (own->nbytes < 0) return "its sums need more than one kernel";
   const FuseTrial together = fuse_try(&f->trials, &both);
   if (together.nbytes < 0) return why_no_schedule(&both);
-  if (!keeps_orders(&together, &own, other)) return OTHER_ORDER;
+  const Node *sum = node_expands_into(node);
+  if (!(sum ? fuse_keeps_others(&f->trials, &together, &both, sum, other) : fuse_keeps_orders(&together, own, other)))
+    return OTHER_ORDER;
   const int64_t numbers = (int64_t)(nodes_npieces(f->costs, both.nodes, both.count) - 1) * f->costs->fusion_numbers;
-  const int64_t separate = own.nbytes + other->nbytes;
+  const int64_t separate = own->nbytes + other->nbytes;
   return together.nbytes - cached - numbers > separate ? say_bytes(f, together.nbytes, separate) : NULL;
 }
 
@@ -340,6 +332,11 @@ static void add_candidate(const Fusion *f, const Node *node, uint32_t region, Ca
 static uint32_t find_candidates(const Fusion *f, const Node *node, Candidate *list) {
   uint32_t count = 0;
   Shape domain = node_domain(node);
+  if (node_expands_into(node)) { // not elsewhere, as this decides the order of the sum
+    add_candidate(f, node, region_of(f, node->outputs[0]->uses->node), list, &count);
+    return count;
+  }
+  if (f->is_off) return 0;
   for (uint32_t i = 0; i < node->noutputs; i++) {
     int looked = 0;
     for (const Use *use = node->outputs[i] ? node->outputs[i]->uses : NULL; use && looked < MOST_USES;
@@ -422,7 +419,7 @@ static const char *refusal_to_merge(Fusion *f, const Node *node, uint32_t first,
   if (one->nbytes < 0 || other->nbytes < 0) return "its sums need more than one kernel";
   *trial = fuse_try(&f->trials, both);
   if (trial->nbytes < 0) return why_no_schedule(both);
-  if (!keeps_orders(trial, one, other)) return OTHER_ORDER;
+  if (!fuse_keeps_orders(trial, one, other)) return OTHER_ORDER;
   return trial->nbytes < separate ? NULL : say_bytes(f, trial->nbytes, separate);
 }
 
@@ -456,7 +453,7 @@ static void try_merge(Fusion *f, const Node *node, uint32_t other) {
 
 static void fuse_node(Fusion *f, Node *node) {
   Candidate list[MOST_CANDIDATES];
-  uint32_t count = f->is_off && !node_spells_products(node) ? 0 : find_candidates(f, node, list), i = 0;
+  uint32_t count = find_candidates(f, node, list), i = 0;
   const char *why[MOST_CANDIDATES];
   f->regions[node->index] = (Region){.domain = node_domain(node),
                                      .nnodes = 1,

@@ -34,3 +34,20 @@ FuseTrial fuse_try(FuseTrials *t, const NodeList *list) {
   for (uint32_t piece = 0; piece < npieces && trial.nbytes >= 0; piece++) try_piece(t, list, piece, &trial);
   return trial;
 }
+
+bool fuse_keeps_orders(const FuseTrial *together, const FuseTrial *one, const FuseTrial *other) {
+  SumForms separate = one->sums;
+  sum_forms_add_all(&separate, &other->sums);
+  return sum_forms_include(&separate, &together->sums) && sum_forms_include(&together->sums, &separate);
+}
+
+bool fuse_keeps_others(FuseTrials *t, const FuseTrial *together, const NodeList *all, const Node *sum,
+                       const FuseTrial *other) {
+  NodeList list = {.count = 0};
+  for (uint32_t i = 0; i < all->count; i++)
+    if (all->nodes[i] == sum || node_expands_into(all->nodes[i]) == sum) list.nodes[list.count++] = all->nodes[i];
+  FuseTrial alone = fuse_try(t, &list);
+  const bool has_sum = alone.nbytes >= 0 && sum_forms_include(&together->sums, &alone.sums);
+  sum_forms_add_all(&alone.sums, &other->sums);
+  return has_sum && sum_forms_include(&alone.sums, &together->sums);
+}

@@ -21,4 +21,13 @@ typedef struct FuseTrial {
 // The kernels of all pieces of the nodes together.
 FuseTrial fuse_try(FuseTrials *t, const NodeList *list);
 
+// Whether the sums of both parts have in one kernel the orders that they have in two. Operators without sums may change
+// the order of others: what varies over some of the axes that a sum reduces splits them, and so the sum's runs.
+bool fuse_keeps_orders(const FuseTrial *together, const FuseTrial *one, const FuseTrial *other);
+
+// The same for a node that joins the other part, where it helps to make the operand of `sum`, which no tensor should
+// hold (node_expands_into): that sum has the order that it has with such nodes alone. all: the nodes of both.
+bool fuse_keeps_others(FuseTrials *t, const FuseTrial *together, const NodeList *all, const Node *sum,
+                       const FuseTrial *other);
+
 #endif

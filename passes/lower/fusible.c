@@ -26,6 +26,32 @@ bool node_is_pointwise(const Node *node) {
   return node->op->traits & (TRAIT_ELEMENTWISE | TRAIT_POINTWISE);
 }
 
+enum { MOST_EXPANDING = 8 }; // operators in a row that node_expands_into looks at
+
+static bool is_read_once(const Value *v) {
+  return v && !v->is_output && v->uses && !v->uses->next;
+}
+
+static bool expands(const Node *node, int most) { // NOLINT(misc-no-recursion): to depth `most`
+  const Value *v = node->outputs[0];
+  bool is_larger = node->op->traits & TRAIT_ELEMENTWISE && node->noutputs == 1 && most && is_read_once(v);
+  for (uint32_t i = 0; i < node->ninputs && is_larger; i++) {
+    const Value *input = node->inputs[i];
+    is_larger =
+        !input || !shape_equals(&input->shape, &v->shape) || (input->producer && expands(input->producer, most - 1));
+  }
+  return is_larger;
+}
+
+const Node *node_expands_into(const Node *node) {
+  const Node *user = node;
+  for (int i = 0; i < MOST_EXPANDING && expands(user, MOST_EXPANDING); i++) {
+    user = user->outputs[0]->uses->node;
+    if (user->op->traits & TRAIT_REDUCES) return user;
+  }
+  return NULL;
+}
+
 bool shape_broadcasts_to(const Shape *from, const Shape *to) {
   if (from->rank > to->rank) return false;
   for (int i = 1; i <= from->rank; i++) {
@@ -78,7 +104,7 @@ bool value_can_be_expression(const Node *maker, const Value *v, const Node *user
 
 bool node_replaces_stream(const Node *node, const Shape *domain) {
   const Value *src = node->inputs[0], *dst = node->outputs[0];
-  if (src->constant && src->constant->is_splat) return false;
+  if ((src->constant && src->constant->is_splat) || !is_read_once(dst)) return false;
   return node->op->traits & TRAIT_ELEMENTWISE && node->ninputs == 1 && shape_equals(&src->shape, domain) &&
          shape_equals(&dst->shape, domain) && layout_is_row_major(&src->layout) && layout_is_row_major(&dst->layout);
 }

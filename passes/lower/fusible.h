@@ -19,6 +19,10 @@ bool node_has_own_axes(const Node *node);
 bool node_has_sums(const Node *node);
 bool node_is_pointwise(const Node *node);
 
+// The reduction that alone reads the node's result, through elementwise operators if any, where all of them read only
+// smaller tensors, so that no tensor should hold the operand: sums of outer products, say. NULL: there is none.
+const Node *node_expands_into(const Node *node);
+
 // Whether the node may be computed over a wider domain: its operands and results broadcast by numpy's rules.
 bool node_is_broadcastable(const Node *node);
 
@@ -34,8 +38,8 @@ bool value_is_data(const Value *v, const Shape *domain);
 // Whether the value can be an expression from maker to user, without memory.
 bool value_can_be_expression(const Node *maker, const Value *v, const Node *user, const Shape *domain);
 
-// Whether the node replaces one stream of the region by another of the same size, so that joining cannot make a
-// schedule impossible or slower. A splat constant is no stream: it varies over no axis.
+// Whether the node replaces one stream of the region by another of the same layout, so that joining cannot make a
+// schedule impossible or slower, or change an order. A splat constant is no stream: it varies over no axis.
 bool node_replaces_stream(const Node *node, const Shape *domain);
 
 typedef struct NodeList { // in the graph's order

@@ -62,20 +62,20 @@ bool nodes_compute_alike(const Costs *costs, const Node *node, const Node *other
          node_computes_in_f64(costs, node) == node_computes_in_f64(costs, other);
 }
 
-static void add_axes(Lowering *l, const Domain *extra) {
+static void add_axis(Kernel *k, Extent extent, int place) {
   static const char *const names[MAX_AXES] = {"d0", "d1", "d2",  "d3",  "d4",  "d5",  "d6",  "d7",
                                               "d8", "d9", "d10", "d11", "d12", "d13", "d14", "d15"};
-  Kernel *k = l->kernel;
+  const int axis = kernel_add_axis(k, names[k->naxes], extent_value(extent), extent_monomial(extent));
+  k->axes[axis].places = (uint64_t)place;
+}
+
+static void add_axes(Lowering *l, const Domain *extra) {
   for (int i = 0; i < l->domain.rank; i++) {
-    Extent e = l->domain.extent[i];
-    if (i == l->split_axis) {
-      kernel_add_axis(k, names[k->naxes], extent_value(l->ngroups), extent_monomial(l->ngroups));
-      e = lower_group_length(l);
-    }
-    kernel_add_axis(k, names[k->naxes], extent_value(e), extent_monomial(e));
+    const int place = l->domain.rank - i; // operators of a lower rank have the domain's last axes
+    if (i == l->split_axis) add_axis(l->kernel, l->ngroups, place);
+    add_axis(l->kernel, i == l->split_axis ? lower_group_length(l) : l->domain.extent[i], place);
   }
-  for (int i = 0; i < extra->nextra; i++)
-    kernel_add_axis(k, names[k->naxes], extent_value(extra->extra[i]), extent_monomial(extra->extra[i]));
+  for (int i = 0; i < extra->nextra; i++) add_axis(l->kernel, extra->extra[i], MAX_RANK + 1 + i);
 }
 
 // Records, for the error message, the first node that needs an open dim's value.

@@ -58,6 +58,7 @@ typedef struct Lowering {
   int split_axis;          // the domain's axis that is split into (group, channel in group); -1: none
   Extent ngroups;          // number of groups
   LoweredPart part;
+  bool has_sums;         // the node that is being lowered has some (node_has_sums)
   View *view;            // NULL: the domain's axes are the kernel's
   ExprId *value_expr;    // LowerScratch's
   const bool *is_inside; // LowerScratch's

@@ -95,10 +95,20 @@ static Access access_of(const Lowering *l, const Value *v, const int *axis) {
   return a;
 }
 
+// A computed value as an operand. A sum adds up each element of the tensor, also along axes on which all are the same,
+// as it does if the tensor is in memory.
+static ExprId lower_computed(Lowering *l, const Value *v, const Access *a) {
+  Kernel *k = l->kernel;
+  const ExprId e = l->value_expr[v->index];
+  const AxisSet same = access_axes(k, a) & ~k->exprs[e].axes;
+  if (!same || !l->has_sums || v->type == TYPE_BOOLEAN) return e;
+  return expr_binary(k, EXPR_MUL, e, expr_constant_over(k, 1, same));
+}
+
 ExprId lower_value_on(Lowering *l, const Value *v, const int *axis) {
   Kernel *k = l->kernel;
-  if (l->value_expr[v->index]) return l->value_expr[v->index];
   Access a = access_of(l, v, axis);
+  if (l->value_expr[v->index]) return lower_computed(l, v, &a);
   if (v->constant && v->constant->is_splat) {
     AxisSet axes = l->part.broadcasts_constants ? access_axes(k, &a) : 0;
     int64_t integer;

@@ -7,7 +7,8 @@
 // Limits keep the graph small: a value with more than MOST_ELEMENTS_FOLDED elements is not folded, and folding stops
 // after MOST_IN_ALL elements in total. A limit also keeps the time short: the domains of all folded nodes have at most
 // MOST_WORK points in total (for a convolution, its products). An elementwise operator on splat constants is folded to
-// a splat, for any shape.
+// a splat, for any shape. Operators that only move elements have limits of their own, so that weights which a model
+// slices, joins or transposes are not moved at each call.
 #include "passes/rewrite/passes.h"
 
 #include "ir/graph/fold.h"
@@ -15,15 +16,27 @@
 
 #include <math.h>
 
-enum { MOST_ELEMENTS_FOLDED = 1 << 14, MOST_IN_ALL = 1 << 20, MOST_WORK = 1 << 24 };
+enum {
+  MOST_ELEMENTS_FOLDED = 1 << 14,
+  MOST_IN_ALL = 1 << 20,
+  MOST_WORK = 1 << 24,
+  MOST_ELEMENTS_MOVED = 1 << 24, // of a value
+  MOST_MOVED = 1 << 26           // read and written, in total
+};
 
 typedef struct Fold {
   Graph *graph;
   PassContext *context;
   int64_t left;     // elements that may still be folded
   int64_t work;     // points of domains that may still be evaluated
+  int64_t moves;    // elements that may still be read or written by operators that only move them
   TypeSet coarsest; // types that results may be rounded to
 } Fold;
+
+// Input i, then the outputs.
+static const Value *operand(const Node *node, uint32_t i) {
+  return i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
+}
 
 static bool is_foldable(const Node *node, bool *is_splat) {
   const unsigned traits = node->op->traits;
@@ -39,11 +52,29 @@ static bool is_foldable(const Node *node, bool *is_splat) {
   for (uint32_t i = 0; i < node->noutputs; i++) // constants are row-major
     if (node->outputs[i] && !layout_is_row_major(&node->outputs[i]->layout)) return false;
   for (uint32_t i = 0; i < node->ninputs + node->noutputs && !*is_splat; i++) {
-    const Value *v = i < node->ninputs ? node->inputs[i] : node->outputs[i - node->ninputs];
+    const Value *v = operand(node, i);
     int64_t nelems = v ? shape_nelems(&v->shape) : 0;
-    if (nelems < 0 || nelems > MOST_ELEMENTS_FOLDED || (v && shape_monomial(&v->shape))) return false;
+    if (nelems < 0 || nelems > MOST_ELEMENTS_MOVED || (v && shape_monomial(&v->shape))) return false;
   }
   return has_inputs;
+}
+
+// Takes the node's elements from the limits on moves. False: it computes, repeats elements, moves too many, or would
+// store a tensor twice, as others read it, too.
+static bool take_moves(Fold *f, const Node *node) {
+  int64_t in = 0, out = 0;
+  if (!(node->op->traits & (TRAIT_MOVES | TRAIT_PERMUTES | TRAIT_PIECES))) return false;
+  for (uint32_t i = 0; i < node->ninputs + node->noutputs; i++) {
+    const Value *v = operand(node, i);
+    if (!v) continue;
+    const bool is_shared = i < node->ninputs && (v->uses->next || v->is_output);
+    if (i < node->ninputs && (v->constant->is_splat || (is_shared && node->op->traits & TRAIT_PERMUTES))) return false;
+    if (i >= node->ninputs && (!node->inputs[0] || v->type != node->inputs[0]->type)) return false;
+    *(i < node->ninputs ? &in : &out) += shape_nelems(&v->shape);
+  }
+  if (out > in || in + out > f->moves) return false;
+  f->moves -= in + out;
+  return true;
 }
 
 // The number of points of the node's domain (Operator.domain), at most MOST_WORK + 1; 0: the operator has no domain
@@ -62,10 +93,21 @@ static int64_t count_work(const Node *node) {
   return work;
 }
 
-// Takes the node's work from the limit. False: folding the node would take too long.
+// The elements that the node's outputs have as constants.
+static int64_t count_elements(const Node *node, bool is_splat) {
+  int64_t nelems = 0;
+  for (uint32_t i = 0; i < node->noutputs; i++)
+    if (node->outputs[i]) nelems += is_splat ? 1 : shape_nelems(&node->outputs[i]->shape);
+  return nelems;
+}
+
+// Takes the node's elements and work from the limits. False: folding the node would make too many, or take too long.
 static bool take_work(Fold *f, const Node *node, bool is_splat) {
   const int64_t work = is_splat ? 1 : count_work(node);
-  if (work > f->work) return false;
+  for (uint32_t i = 0; i < node->ninputs + node->noutputs && !is_splat; i++)
+    if (operand(node, i) && shape_nelems(&operand(node, i)->shape) > MOST_ELEMENTS_FOLDED) return false;
+  if (f->left <= 0 || work > f->work) return false;
+  f->left -= count_elements(node, is_splat);
   f->work -= work;
   return true;
 }
@@ -78,23 +120,13 @@ static bool holds(const void *fold, Type type, double x) {
   return f->coarsest & TYPE_BIT(type) && isfinite(rounded) && isfinite(x);
 }
 
-// The elements that the node's outputs have as constants.
-static int64_t count_elements(const Node *node, bool is_splat) {
-  int64_t nelems = 0;
-  for (uint32_t i = 0; i < node->noutputs; i++)
-    if (node->outputs[i]) nelems += is_splat ? 1 : shape_nelems(&node->outputs[i]->shape);
-  return nelems;
-}
-
 static bool fold_node(Fold *f, Node *node) {
   bool is_splat;
   PassContext *c = f->context;
-  if (!c->evaluate || c->failed || f->left <= 0 || !is_foldable(node, &is_splat) || !take_work(f, node, is_splat))
-    return false;
-  const int64_t nelems = count_elements(node, is_splat);
+  if (!c->evaluate || c->failed || !is_foldable(node, &is_splat)) return false;
+  if (!take_work(f, node, is_splat) && (is_splat || !take_moves(f, node))) return false;
   const FoldResult result = graph_fold_node(f->graph, node, &(Folding){c->evaluate, is_splat, holds, f});
   if (result == FOLD_OUT_OF_MEMORY) pass_out_of_memory(c);
-  if (result == FOLD_DONE) f->left -= nelems;
   return result == FOLD_DONE;
 }
 
@@ -113,12 +145,26 @@ static TypeSet coarsest_types(const Graph *g) {
   return TYPE_BIT(TYPE_F64) | TYPE_BIT(TYPE_F32);
 }
 
+// Constants of one element are numbers, as splats are: rules match them, and kernels have them in their code. A graph's
+// constants are shared with its copies, so the value gets one of its own.
+static bool make_number(Graph *g, PassContext *c, Value *v) {
+  if (!v || !v->constant || v->constant->is_splat || shape_nelems(&v->shape) != 1) return false;
+  Constant *number = ARENA_NEW(&g->arena, Constant);
+  if (!number) return pass_out_of_memory(c);
+  *number = *v->constant;
+  number->is_splat = true;
+  number->file = NULL;
+  v->constant = number;
+  return true;
+}
+
 bool pass_fold_constants(Graph *g, PassContext *c) {
-  Fold f = {g, c, MOST_IN_ALL, MOST_WORK, coarsest_types(g)};
+  Fold f = {g, c, MOST_IN_ALL, MOST_WORK, MOST_MOVED, coarsest_types(g)};
   bool changed = false;
   size_t nremaining = 0;
   for (size_t i = 0; i < g->nnodes; i++) {
     Node *node = g->nodes[i];
+    for (uint32_t k = 0; k < node->ninputs; k++) changed |= make_number(g, c, node->inputs[k]);
     const bool is_folded = fold_node(&f, node);
     changed |= is_folded;
     if (is_folded) continue;

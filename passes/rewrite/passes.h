@@ -16,6 +16,7 @@ bool pass_simplify(Graph *g, PassContext *c);
 bool pass_split_casts(Graph *g, PassContext *c);
 bool pass_split_groups(Graph *g, PassContext *c);
 bool pass_splits(Graph *g, PassContext *c);
+bool pass_transpose_weights(Graph *g, PassContext *c);
 
 extern const Rules casts_rules, movement_rules, simplify_rules;
 

@@ -28,13 +28,27 @@ static bool constants_multiply(Match *m) {
   return isfinite(m->number);
 }
 
+// Whether the ones broadcast the operand, as the next operator may do itself; the engine checks that it does.
+static bool is_broadcast(Match *m) {
+  return !shape_equals(&m->values[0]->shape, &m->nodes[1]->outputs[0]->shape);
+}
+
 static const Rule rules[] = {
     // Identity operations
     {.name = "add-negative-zero", .pattern = NODE(Add, X, NUMBER(-0.0)), .replacement = X},
     {.name = "subtract-zero", .pattern = NODE(Subtract, X, NUMBER(0)), .replacement = X},
     {.name = "multiply-one", .pattern = NODE(Multiply, X, NUMBER(1)), .replacement = X},
+    {.name = "ones-left",
+     .pattern = LIKE(0, NAMED(1, Multiply, X, NUMBER(1)), Y),
+     .replacement = LIKE(0, X, Y),
+     .condition = is_broadcast},
+    {.name = "ones-right",
+     .pattern = LIKE(0, Y, NAMED(1, Multiply, X, NUMBER(1))),
+     .replacement = LIKE(0, Y, X),
+     .condition = is_broadcast},
     {.name = "divide-one", .pattern = NODE(Divide, X, NUMBER(1)), .replacement = X},
     {.name = "power-one", .pattern = POW(1, X), .replacement = X},
+    {.name = "raised-to-one", .pattern = NODE(Power, X, NUMBER(1)), .replacement = X},
     {.name = "maximum-itself", .pattern = NODE(Maximum, X, X), .replacement = X},
     {.name = "minimum-itself", .pattern = NODE(Minimum, X, X), .replacement = X},
     {.name = "select-either", .pattern = NODE(Select, X, Y, Y), .replacement = Y},
@@ -43,6 +57,8 @@ static const Rule rules[] = {
     // Normal forms
     {.name = "multiply-itself", .pattern = NODE(Multiply, X, X), .replacement = NODE(Square, X)},
     {.name = "power-two", .pattern = POW(2, X), .replacement = NODE(Square, X)},
+    {.name = "raised-to-two", .pattern = NODE(Power, X, NUMBER(2)), .replacement = NODE(Square, X)},
+    {.name = "raised-to-minus-one", .pattern = NODE(Power, X, NUMBER(-1)), .replacement = NODE(Reciprocal, X)},
     {.name = "power-minus-one", .pattern = POW(-1, X), .replacement = NODE(Reciprocal, X)},
     {.name = "one-divided", .pattern = NODE(Divide, NUMBER(1), X), .replacement = NODE(Reciprocal, X)},
     {.name = "add-negated",

@@ -97,8 +97,8 @@ static bool split_forward(const Split *s) {
   Value *ones = build_number(s->b, TYPE_F64, &s->group, 1);
 
   Value *x = cast(s, data(s, SRC), TYPE_F64);
-  Value *s1 = in_shape(s, sum(s, x, s->space, true), &s->grouped);
-  Value *s2 = in_shape(s, sum(s, MUL(x, x), s->space, true), &s->grouped);
+  Value *sums = sum(s, x, s->space, true), *squares = sum(s, MUL(x, x), s->space, true); // neighbours: one kernel
+  Value *s1 = in_shape(s, sums, &s->grouped), *s2 = in_shape(s, squares, &s->grouped);
   Value *mean = DIV(sum(s, s1, 1U << 2, true), count), *square = DIV(sum(s, s2, 1U << 2, true), count);
   Value *variance = SUB(square, MUL(mean, mean));
   // With this order of operands, NaN is propagated.
@@ -133,8 +133,9 @@ static bool split_backward(const Split *s) {
   Value *root = build_unary(s->b, OP_Sqrt, v);
   Value *rstd = build_unary(s->b, OP_Reciprocal, root), *less = build_number(s->b, s->type, NULL, -1);
 
-  Value *s1 = in_shape(s, sum(s, data(s, DIFF_DST), s->space, true), &s->grouped);
-  Value *s2 = in_shape(s, sum(s, MUL(data(s, DIFF_DST), centered(s, mean)), s->space, true), &s->grouped);
+  Value *sums = sum(s, data(s, DIFF_DST), s->space, true); // neighbours of those of products: one kernel
+  Value *products = sum(s, MUL(data(s, DIFF_DST), centered(s, mean)), s->space, true);
+  Value *s1 = in_shape(s, sums, &s->grouped), *s2 = in_shape(s, products, &s->grouped);
   Value *t1 = sum(s, MUL(gamma, s1), 1U << 2, true), *t2 = sum(s, MUL(gamma, s2), 1U << 2, true);
   Value *offset = MUL(MUL(DIV(t1, count), rstd), less);
   Value *slope = MUL(MUL(DIV(DIV(t2, count), v), rstd), less);

@@ -30,12 +30,13 @@ static bool replace(Builder *b, Node *node) {
   return true;
 }
 
-// Whether the first element that the Slice reads is at an offset that is a number times one monomial of open dims.
+// Whether the first element that the Slice reads is at an offset that is a number times one monomial of open dims, or
+// one that is not known, as of a dim that cannot stay open: lowering refuses it.
 static bool has_one_offset(const Graph *g, const Node *node) {
   const Value *src = node->inputs[0];
   Formula stride = {.nterms = 1, .terms = {{.factor = 1}}}, first, count, extent;
   Monomial monomial, found = 0;
-  bool any = false;
+  bool any = false, is_one = true;
   for (int i = src->shape.rank; i-- > 0;) {
     const int axis = layout_axis(&src->layout, i);
     AxisRead reads[MAX_RANK];
@@ -46,14 +47,14 @@ static bool has_one_offset(const Graph *g, const Node *node) {
       first = (Formula){.nterms = reads[axis].begin != 0, .terms = {{.factor = reads[axis].begin}}};
     else if (!node_read_formulas(node, axis, &first, &count)) return true; // as for every axis
     if (first.nterms && reads[axis].step > 0) {
-      if (!formula_multiply(&first, &stride) || !formula_number(g, &first, &number, &monomial)) return false;
-      if (any && monomial != found) return false;
-      found = monomial;
+      is_one = is_one && formula_multiply(&first, &stride) && formula_number(g, &first, &number, &monomial) &&
+               (!any || monomial == found);
+      found = is_one ? monomial : 0;
       any = true;
     }
-    if (!formula_of(src->shape.extent[axis], &extent) || !formula_multiply(&stride, &extent)) return true;
+    if (!formula_of(src->shape.extent[axis], &extent) || !formula_multiply(&stride, &extent)) return is_one;
   }
-  return true;
+  return is_one;
 }
 
 // Leaves the node its last axis; a new Slice takes the others.

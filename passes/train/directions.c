@@ -5,6 +5,8 @@
 #include "ir/graph/formula.h"
 #include "ir/graph/verify.h"
 #include "passes/rewrite/dead_code.h"
+#include "passes/rewrite/passes.h"
+#include "passes/rewrite/rewrite.h"
 #include "passes/train/train.h"
 
 #include <string.h>
@@ -71,14 +73,47 @@ static bool differentiate_again(Direction *s, Value *const *wrt, size_t nwrt) {
   return ok;
 }
 
-static void remove_unused(const Direction *s, Graph *g) {
+// Whether the sum has no step between product and bias, which could be rounded.
+static bool is_whole_bias(Match *m) {
+  const Value *product = m->nodes[1]->outputs[0], *bias = m->values[2];
+  return shape_equals(&bias->shape, &product->shape) && bias->type == product->type && type_nbytes(bias->type) > 2;
+}
+
+// Whether the rows of a batch have been joined for a product with one matrix.
+static bool joins_rows(Match *m) {
+  const Shape *batch = &m->values[0]->shape, *rows = &m->nodes[2]->outputs[0]->shape;
+  return batch->rank > 1 && rows->rank == 2 && m->values[1]->shape.rank == 2 &&
+         !node_bool(m->nodes[1], "transpose_a") && extent_equals(batch->extent[batch->rank - 1], rows->extent[1]);
+}
+
+// Tangents of products are sums of products; those of gradients by weights have their rows joined.
+static const Rule product_rules[] = {
+    {.name = "sum-of-products",
+     .pattern = NODE(Add, ONLY(1, MatMul, X, Y), Z),
+     .replacement = NAMED(1, MatMul, X, Y, Z),
+     .condition = is_whole_bias},
+    {.name = "separate-rows",
+     .pattern = NODE(StaticReshape, ONLY(1, MatMul, NAMED(2, StaticReshape, X), Y)),
+     .replacement = NAMED(1, MatMul, X, Y),
+     .condition = joins_rows},
+};
+
+// Removes what is not needed, and computes nothing twice, as two gradients may compute the same.
+static bool tidy(const Direction *s, Graph *g) {
+  PassContext context = {.diagnostics = s->d, .allocator = g->arena.allocator};
   size_t nleft = 0;
-  pass_dead_code(g, &(PassContext){.diagnostics = s->d, .allocator = g->arena.allocator});
+  pass_dead_code(g, &context);
+  if (!context.failed) pass_simplify(g, &context);
+  if (!context.failed) pass_movement(g, &context);
+  if (!context.failed) pass_common_subexpressions(g, &context);
+  if (!context.failed)
+    rewrite_graph(g, &context, &(Rules){product_rules, sizeof product_rules / sizeof *product_rules});
   for (size_t i = 0; i < g->ninputs; i++) {
     g->inputs[i]->is_input = g->inputs[i]->uses || g->inputs[i]->is_output;
     if (g->inputs[i]->is_input) g->inputs[nleft++] = g->inputs[i];
   }
   g->ninputs = nleft;
+  return !context.failed;
 }
 
 // The value is no input any more.
@@ -136,9 +171,7 @@ static bool make_tangents(Direction *s) {
       if (s->second.inputs[i] == cotangents[k]) ok = replace_by_number(s, g, g->inputs[i], 0);
   if (!ok) return false;
   pass_tangents(g);
-  if (!add_zeros(s)) return false;
-  remove_unused(s, g);
-  return true;
+  return add_zeros(s);
 }
 
 // Makes the gradients of the outputs, which must be single numbers, ones.
@@ -244,9 +277,7 @@ static bool take_units(Direction *s, Graph *g, Value *const *inputs, const Value
     if (!(units[ntaken] = unit_vectors(s, g, of[i], first, nelems))) return false;
     taken[ntaken++] = inputs[i];
   }
-  if (!graph_batch(g, taken, units, ntaken, nelems, s->d)) return false;
-  remove_unused(s, g);
-  bool ok = true;
+  bool ok = graph_batch(g, taken, units, ntaken, nelems, s->d);
   for (size_t i = 0; ok && i < g->noutputs; i++) ok = set_name(s, g, g->outputs[i], s->first.outputs[i]->name);
   return ok;
 }
@@ -290,9 +321,7 @@ static bool make_hessian(Direction *s) {
 // The gradient; what is said of graphs without one is right for it, too.
 static bool make_whole(Direction *s) {
   s->request.gives_zeros = s->request.splits_ends = false;
-  if (!begin(s, "diff")) return false;
-  remove_unused(s, take_whole(s));
-  return true;
+  return begin(s, "diff") && take_whole(s);
 }
 
 Graph *graph_derivative(const Graph *forward, const GradientRequest *request, DerivativeForm form, Diagnostics *d) {
@@ -308,7 +337,7 @@ Graph *graph_derivative(const Graph *forward, const GradientRequest *request, De
   Direction s = {.forward = forward, .request = *request, .d = d};
   s.request.gives_zeros = s.request.splits_ends = true;
   arena_init(&s.scratch, forward->arena.allocator);
-  bool ok = forms[at].make(&s);
+  bool ok = forms[at].make(&s) && tidy(&s, s.result);
   arena_deinit(&s.scratch);
   if (ok) s.result->name = arena_format(&s.result->arena, "%s_%s", forward->name, forms[at].suffix);
   if (ok && (!s.result->name || !graph_make_names_unique(s.result))) ok = error_out_of_memory(d);

@@ -193,6 +193,29 @@ part transposed_rows 'x_@: [33, 6, 16]
   y_@: [N, 16]' '{op: StaticTranspose, inputs: [x_@], outputs: [t_@], attributes: {order: [1, 0, 2]}}
   {op: ReduceSum, inputs: [t_@], outputs: [s_@], attributes: {axes: [0, 1]}}
   {op: Add, inputs: [y_@, s_@], outputs: [row_@]}' row_@
+# Two sums over as many elements have the layouts of their operands, not of their neighbours'.
+part square 'x_@: [300, 300]' '{op: StaticTranspose, inputs: [x_@], outputs: [t_@], attributes: {order: [1, 0]}}
+  {op: ReduceSum, inputs: [t_@], outputs: [first_@], attributes: {axes: [0]}}
+  {op: ReduceSum, inputs: [t_@], outputs: [last_@], attributes: {axes: [1]}}' first_@ last_@
+part box 'x_@: [20, 30, 40]' '{op: StaticTranspose, inputs: [x_@], outputs: [t_@], attributes: {order: [2, 1, 0]}}
+  {op: ReduceSum, inputs: [t_@], outputs: [first_@], attributes: {axes: [0]}}
+  {op: ReduceSum, inputs: [t_@], outputs: [last_@], attributes: {axes: [2]}}
+  {op: LayerNorm, inputs: [t_@], outputs: [y_@], attributes: {use_affine: false, keep_stats: false}}' first_@ last_@ y_@
+part square_planes 'x_@: [17, 65, 17]
+  g_@: [17]
+  b_@: [17]' '{op: StaticTranspose, inputs: [x_@], outputs: [t_@], attributes: {order: [1, 2, 0]}}
+  {op: Abs, inputs: [t_@], outputs: [a_@]}
+  {op: GroupNorm, inputs: [t_@, g_@, b_@], outputs: [y_@, m_@, v_@], attributes: {groups: 1, data_format: NCX}}' \
+  a_@ y_@ m_@ v_@
+# Nor do the operators in front of a convolution to few channels, or of a sum of what no tensor holds, decide its order.
+part few_outputs 'x_@: [5, 8, 1, 5]
+  w_@: [1, 3, 8, 3]' '{op: Sigmoid, inputs: [x_@], outputs: [a_@]}
+  {op: Convolution, inputs: [a_@, w_@], outputs: [y_@], attributes: {strides: [1, 2], data_format: NCX}}' y_@
+part outer 'x_@: [40, 300, 1]
+  w_@: [1, 300, 50]
+  b_@: [50]' '{op: Multiply, inputs: [x_@, w_@], outputs: [p_@]}
+  {op: Maximum, inputs: [p_@, b_@], outputs: [q_@]}
+  {op: ReduceSum, inputs: [q_@], outputs: [y_@], attributes: {axes: [1]}}' y_@
 
 # N is what is summed, or is beside it
 part norm_of_width 'x_@: [40, N]

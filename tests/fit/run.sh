@@ -594,7 +594,8 @@ expect 0 '^epoch 1: loss ' '' fit slash.yaml --in slashed
 expect 1 '' 'no data for a/x: expected none/a%2Fx.npy or .idx' fit slash.yaml --in none
 expect 1 '' 'no data for labels: expected none/labels.npy or .idx' fit step/net_step.yaml --in none --input x=data/x.npy
 expect 1 '' 'x.npy: error: no such file' fit step/net_step.yaml --in data --input x=none/x.npy
-expect 2 '' 'expected NAME=FILE with an input of net_step, found y=1' fit step/net_step.yaml --in data --input y=1
+expect 2 '' 'expected NAME=FILE with an input of net_step, found y=1; its inputs: x, labels' fit step/net_step.yaml --in data --input y=1
+expect 2 '' 'found label=data/labels.npy; did you mean labels; its inputs: x, labels' fit step/net_step.yaml --in data --input label=data/labels.npy
 expect 1 '' 'labels: expected one number for each sample, found 203 of shape \[6\]; numpy.s argmax' fit step/net_step.yaml --in data --labels data/x.npy
 printf '\0\0\015\001\0\0\0\001\0\0\0\0' >float.idx
 expect 1 '' 'float.idx: error: labels: expected numbers of type s32, found f32' fit step/net_step.yaml --in data --labels float.idx

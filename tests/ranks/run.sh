@@ -55,7 +55,7 @@ for mpi in $launchers; do
       -Wc++-compat -Werror -c whole.c -o whole.o >stdout 2>stderr
     count "the file for mpicc compiles without warnings by $mpi's $compiler"
   done
-  "mpicc.$mpi" -std=c11 -Wall -Wextra -Werror -DSTANDALONE -Dng_MPI_CHUNK=1000 -I. "$here/exchange.c" ng_mpi.c \
+  "mpicc.$mpi" -std=c11 -Wall -Wextra -Werror -DSTANDALONE -Dng_MPI_MOST_NBYTES=1000 -I. "$here/exchange.c" ng_mpi.c \
     -o "exchange_$mpi" >stdout 2>stderr
   count "a program of its own compiles by $mpi's mpicc"
   for n in $counts; do

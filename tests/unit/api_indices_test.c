@@ -196,10 +196,54 @@ static void parts_that_are_indices_are_checked_alone(void **state) {
   ng_context_free(ctx);
 }
 
+// Tables of models have the narrowest type that holds the numbers of rows; the model casts these.
+static void indices_have_any_integer_type(void **state) {
+  (void)state;
+  static const struct {
+    const char *type;
+    size_t nbytes;
+    uint64_t wrong; // its low bytes
+    const char *found;
+  } rows[] = {{"s8", 1, 0xFC, "-4"},
+              {"u8", 1, 3, "3"},
+              {"s16", 2, 0xFFFC, "-4"},
+              {"u16", 2, 65535, "65535"},
+              {"s32", 4, UINT64_C(0xFFFFFFFC), "-4"},
+              {"u32", 4, UINT32_MAX, "4294967295"},
+              {"s64", 8, UINT64_MAX - 3, "-4"},
+              {"u64", 8, UINT64_MAX, "18446744073709551615"}};
+  ng_context *ctx = new_context();
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char text[512], found[80];
+    (void)snprintf(text, sizeof text,
+                   "format: ngrad/1\nname: g\ninputs:\n  - {name: table, type: f32, shape: [3, 2]}\n"
+                   "  - {name: ids, type: %s, shape: [2, 2]}\nnodes:\n"
+                   "  - {op: Slice, inputs: [ids], outputs: [part], attributes: {axes: [0], starts: [%d], ends: [2]}}\n"
+                   "  - {op: TypeCast, inputs: [part], outputs: [{name: wide, type: %s}]}\n"
+                   "  - {op: Gather, inputs: [table, wide], outputs: [y]}\noutputs: [y]\n",
+                   rows[i].type, (int)(i % 2), strcmp(rows[i].type, "s64") ? "s64" : "s32"); // all elements, or a part
+    ng_graph *g = must_read(ctx, text);
+    ng_tensor in[2];
+    for (size_t k = 0; k < 2; k++) assert_int_equal(ng_tensor_random(g, k, 5, &in[k]), NG_OK);
+    memset(in[1].data, 0, ng_tensor_nbytes(&in[1]));
+    assert_int_equal(ng_graph_check_indices(g, in), NG_OK);
+    memcpy((char *)in[1].data + 3 * rows[i].nbytes, &rows[i].wrong, rows[i].nbytes);
+    assert_int_equal(ng_graph_check_indices(g, in), NG_WRONG);
+    (void)snprintf(found, sizeof found, "Gather: ids[1, 1]: expected an index from -3 to 2, found %s\n", rows[i].found);
+    assert_non_null(strstr(ng_messages_text(ctx, 0), found));
+    ng_messages_clear(ctx);
+    for (size_t k = 0; k < 2; k++) ng_tensor_free(ctx, &in[k]);
+    ng_graph_free(g);
+  }
+  ng_context_free(ctx);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(wrong_indices_are_told_and_nothing_is_written), cmocka_unit_test(steps_count_from_1),
-      cmocka_unit_test(counts_of_states_do_not_wrap), cmocka_unit_test(indices_are_followed_through_reshapes),
-      cmocka_unit_test(parts_that_are_indices_are_checked_alone)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(indices_have_any_integer_type),
+                                     cmocka_unit_test(wrong_indices_are_told_and_nothing_is_written),
+                                     cmocka_unit_test(steps_count_from_1),
+                                     cmocka_unit_test(counts_of_states_do_not_wrap),
+                                     cmocka_unit_test(indices_are_followed_through_reshapes),
+                                     cmocka_unit_test(parts_that_are_indices_are_checked_alone)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,7 +164,8 @@ static void options_are_checked(void **state) {
   must_have_said(
       ctx, "pass quantize-scales cannot be disabled, because compiling requires it; expected dead-code, "
            "casts, fold-constants, simplify, movement, common-subexpressions, recognise, split-groups, split-casts, "
-           "aliases, slice-regions, column-blocks, copy-windows, vector-panels, row-panels, channel-parts, long-sums, "
+           "transpose-weights, aliases, slice-regions, column-blocks, copy-windows, vector-panels, row-panels, "
+           "channel-parts, long-sums, "
            "store-sums, save-masks, spill-vectors, prefetch or a rule");
   assert_null(ng_compile(g, &(ng_options){.after = "dead-code"}));
   assert_int_equal(ng_last_status(ctx), NG_USAGE);

@@ -92,19 +92,29 @@ static void emitting_leaves_dims_open_and_binds_none(void **state) {
 
 static void what_keeps_a_dim_from_staying_open_is_named(void **state) {
   (void)state;
-  ng_context *ctx = new_context();
-  ng_graph *g = must_read(ctx, "format: ngrad/1\ndims: {C: 4}\n"
-                               "inputs: [{name: x, type: f32, shape: [2, C, 6]}]\nnodes:\n"
-                               "  - {op: Tanh, inputs: [x], outputs: [t]}\n" // in one kernel with it
-                               "  - {op: GroupNorm, inputs: [t], outputs: [y], attributes:\n"
-                               "      {groups: 1, data_format: NCX, use_affine: false, keep_stats: false}}\n"
-                               "outputs: [y]\n");
-  char *source = NULL, *header = NULL;
-  assert_int_equal(ng_emit(g, NULL, &source, &header), NG_WRONG);
-  assert_int_equal(ng_message_at(ctx, 0).line, 6);
-  must_have_said(ctx, "GroupNorm (line 6): C cannot stay open here; --dim C=4 bakes it in");
-  ng_graph_free(g);
-  ng_context_free(ctx);
+  static const char *const rows[][2] = {
+      {"format: ngrad/1\ndims: {C: 4}\ninputs: [{name: x, type: f32, shape: [2, C, 6]}]\nnodes:\n"
+       "  - {op: Tanh, inputs: [x], outputs: [t]}\n" // in one kernel with it
+       "  - {op: GroupNorm, inputs: [t], outputs: [y], attributes:\n"
+       "      {groups: 1, data_format: NCX, use_affine: false, keep_stats: false}}\n"
+       "outputs: [y]\n",
+       "GroupNorm (line 6): C cannot stay open here; --dim C=4 bakes it in"},
+      {"format: ngrad/1\ndims: {B: 12, E: 40, G: 20}\n" // whose places are no number times one product of dims
+       "inputs: [{name: x, type: f32, shape: [B, E, G, 64]}]\nnodes:\n\n"
+       "  - {op: Slice, inputs: [x], outputs: [y], attributes: {axes: [0, 1, 3], starts: [1, 2, 1], ends: [3, -1, "
+       "64],\n"
+       "      steps: [1, 1, 1]}}\noutputs: [y]\n",
+       "Slice (line 6): B cannot stay open here; --dim B=12 bakes it in"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    ng_context *ctx = new_context();
+    ng_graph *g = must_read(ctx, rows[i][0]);
+    char *source = NULL, *header = NULL;
+    assert_int_equal(ng_emit(g, NULL, &source, &header), NG_WRONG);
+    assert_int_equal(ng_message_at(ctx, 0).line, 6);
+    must_have_said(ctx, rows[i][1]);
+    ng_graph_free(g);
+    ng_context_free(ctx);
+  }
 }
 
 static void dims_take_other_values_until_bound(void **state) {

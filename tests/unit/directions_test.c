@@ -552,6 +552,17 @@ static void derivatives_are_as_stated_at_singular_points(void **state) {
        "  - {op: Select, inputs: [c, f, zero], outputs: [y]}\n",
        {0, -1, 2},
        {{0, 0, 0.39349302108079925}, {0, 0, 0.23865626344150495}, {0, 0, -0.14590939530180047}}},
+      // groups of ln(x) and x, of one image
+      {"  - {op: Log, inputs: [x], outputs: [l]}\n  - {op: Concat, inputs: [l, x], outputs: [b], attributes: {axis: "
+       "1}}\n"
+       "  - {op: StaticReshape, inputs: [b], outputs: [i], attributes: {shape: [1, 6, 1], special_zero: false}}\n"
+       "  - {op: GroupNorm, inputs: [i], outputs: [n], attributes: {groups: 3, data_format: NCX, use_affine: false, "
+       "keep_stats: false, epsilon: 1}}\n"
+       "  - {op: StaticReshape, inputs: [n], outputs: [r], attributes: {shape: [3, 2], special_zero: false}}\n"
+       "  - {op: Slice, inputs: [r], outputs: [f], attributes: {starts: [0], ends: [1], axes: [1]}}\n"
+       "  - {op: Select, inputs: [c, f, zero], outputs: [y]}\n",
+       {0, -1, 2},
+       {{0, 0, -0.146662653182864483}, {0, 0, -0.0229622676866807419}, {0, 0, 0.139325231338361359}}},
       // max(ln(x)) > 100 ? max(ln(x)) : x, whose branch is broadcast, and taken nowhere
       {"  - {op: Log, inputs: [x], outputs: [l]}\n"
        "  - {op: ReduceMax, inputs: [l], outputs: [f], attributes: {axes: [0, 1]}}\n"

@@ -251,6 +251,10 @@ static const Case cases[] = {
      TENSOR("a", "f32", "[3, 4]") ", " TENSOR("b", "f32", "[3, 4]") S("m", "[1, 4]") S("v", "[1, 4]") S("s", "[1, 4]"),
      "{op: directml.BATCH_NORMALIZATION_TRAINING_GRAD, inputs: [a, b, m, v, s], outputs: [y, g, c], attributes: "
      "{Epsilon: 1.0e-3}}"},
+    {"BatchNormTrainingBackward", // the second s, beta, counts for nothing
+     TENSOR("a", "f32", "[3, 4, 2]") ", " TENSOR("b", "f32", "[3, 4, 2]") S("m", "[4]") S("v", "[4]") S("s", "[4]"),
+     "{op: ngraph.BatchNormTrainingBackprop, inputs: [a, s, s, m, v, b], outputs: [y, g, c], attributes: "
+     "{epsilon: 1.0e-3}}"},
     {"RMSNormBackward", A("[3, 8]") ", " B("[3, 8]") S("gamma", "[8]"),
      "{op: RMSNormBackward, inputs: [a, b, gamma], outputs: [y, g]}"},
     {"RMSNormBackward", A("[3, 8]") ", " B("[3, 8]") S("gamma", "[8]"),

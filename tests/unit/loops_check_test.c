@@ -76,7 +76,7 @@ static bool take_whole_vectors(LoopNode *n) {
 static bool store_at_the_first_row(LoopNode *n) {
   if (n->kind != NODE_STORE || !n->expr || n->has_fewer_lanes) return false;
   n->to.buffer = BUFFER_TENSOR;
-  n->to.item = ITEM_ONLY;
+  n->to.item = NULL;
   return true;
 }
 

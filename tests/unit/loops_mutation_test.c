@@ -240,7 +240,7 @@ static bool is_reached(LoopNode *n) {
   Text why;
   text_init(&why, &system_allocator);
   *n = (LoopNode){// a loop that fails
-                  .kind = NODE_FOR, .next = before.next, .var = {VAR_ELEMENT, 0},
+                  .kind = NODE_FOR, .next = before.next, .var = {VAR_LANE, 0},
                   .value = &zero,   .end = &one,         .step = &zero};
   is_any = !is_proved(&nsteps, &why);
   *n = before;
@@ -312,8 +312,8 @@ static const struct Field {
     FIELD(FIELD_CONDITION, test),       FIELD(FIELD_BOOL, is_counter),   FIELD(FIELD_BOOL, is_vector),
     FIELD(FIELD_BOOL, has_fewer_lanes), FIELD(FIELD_BOOL, is_fused),     FIELD(FIELD_INT, var.kind),
     FIELD(FIELD_INT, var.of),           FIELD(FIELD_INT, to.buffer),     FIELD(FIELD_INT, to.of),
-    FIELD(FIELD_INT, to.item),          FIELD(FIELD_INT, from.buffer),   FIELD(FIELD_INT, from.of),
-    FIELD(FIELD_INT, from.item),        FIELD(FIELD_INT, expr),          FIELD(FIELD_INT64, count),
+    FIELD(FIELD_INDEX, to.item),        FIELD(FIELD_INT, from.buffer),   FIELD(FIELD_INT, from.of),
+    FIELD(FIELD_INDEX, from.item),      FIELD(FIELD_INT, expr),          FIELD(FIELD_INT64, count),
 };
 
 // The fields that decide what each kind of node does. Fields that affect only speed, or that some nodes of the kind do

@@ -1,6 +1,7 @@
 // Nests of loops, in the words of nest_print, and runs of sums with open extents.
 #include "ir/kernel/nest.h"
 #include "ir/loops/execute.h"
+#include "passes/schedule/build/nest_builder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -184,7 +185,7 @@ static void open_chains_are_those_of_literal_extents(void **state) {
   for (size_t i = 0; i < sizeof insides / sizeof *insides; i++) {
     const int64_t inside = insides[i];
     TreeBuilder b = {.arena = &arena};
-    const Index *open = index_chain_iterations(&b, index_var(&b, VAR_ELEMENT, 0), inside);
+    const Index *open = index_chain_iterations(&b, index_var(&b, VAR_LANE, 0), inside);
     for (int64_t extent = 0; extent <= 5000; extent++) {
       const int64_t iterations = chain_iterations(extent, inside);
       assert_int_equal(value_at(open, (uint64_t)extent), extent ? iterations : 1);

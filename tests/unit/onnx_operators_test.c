@@ -107,6 +107,11 @@ static const Row rows[] = {
     {"CumSum", 14, "", "s32[3] 2147483647 1 1; s64[] 0", "s32[3] 2147483647 -2147483648 -2147483647",
      .is_compiled = true},
     {"MatMulInteger", 10, "", "u8[1,2] 255 3; s8[2,1] -128 127", "s32[1,1] -32259"},
+    {"com.microsoft.QuantizeLinear", 17, "", "f32[3] 1 -70000 70000; f32[] 2; s16[] 3", "s16[3] 3 -32768 32767"},
+    {"com.microsoft.QuantizeLinear", 17, "axis:i=0", "f32[2,1] 9 -9; f32[2] 1 2; u16[2] 1 9", "u16[2,1] 10 5"},
+    {"com.microsoft.DequantizeLinear", 17, "", "u16[2] 65535 7; f32[] 0.5; u16[] 7", "f32[2] 32764 0"},
+    {"com.microsoft.DequantizeLinear", 17, "axis:i=0 block_size:i=2", "s16[4] 1 2 -8 7; f32[2] 2 10",
+     "f32[4] 2 4 -80 70"},
     {"Pow", 13, "", "s32[3] 10 -3 2; s32[3] 10 3 31", "s32[3] 1410065408 -27 -2147483648"},
     {"ScatterElements", 13, "axis:i=0", "s64[3] 9007199254740993 5 6; s64[1] 1; s64[1] 7",
      "s64[3] 9007199254740993 7 6"},
@@ -369,6 +374,7 @@ static const Row rows[] = {
     {"TensorScatter", 24, "axis:i=1", "f32[2,3] 1 2 3 4 5 6; f32[2,1] 7 8; s64[2] 1 2", "f32[2,3] 1 7 3 4 5 8",
      .is_compiled = true},
     {"TensorScatter", 24, "axis:i=1 mode:s=circular", "f32[1,3] 1 2 3; f32[1,2] 7 8; s64[1] 5", "f32[1,3] 8 2 7"},
+    {"ai.onnx.ml.ArrayFeatureExtractor", 17, "", "f32[2,3] 1 2 3 4 5 6; s64[1,2] 2 0", "f32[2,2] 3 1 6 4"},
     {"ai.onnx.ml.Binarizer", 17, "threshold:f=1", "f32[3] 0 1 2", "f32[3] 0 0 1"},
     // What ONNX Runtime's optimizer writes
     {"com.microsoft.Gelu", 17, "", "f32[2] 0 1", "f32[2] 0 0.841344746", .is_compiled = true},
@@ -411,6 +417,17 @@ static const Row rows[] = {
     {"com.microsoft.QLinearSigmoid", 17, "", "u8[1] 2; f32[] 1; u8[] 2; f32[] 0.25; u8[] 1", "u8[1] 3"},
     {"com.microsoft.QLinearLeakyRelu", 17, "alpha:f=0.5", "s8[2] -4 4; f32[] 1; s8[] 0; f32[] 1; s8[] 0", "s8[2] -2 4"},
     {"com.microsoft.QLinearSoftmax", 17, "axis:i=1", "u8[1,2] 9 9; f32[] 1; u8[] 2; f32[] 0.25; u8[] 0", "u8[1,2] 2 2"},
+    {"com.microsoft.QLinearConcat", 17, "axis:i=0",
+     "f32[] 0.5; u8[] 1; u8[2] 10 12; f32[] 1; u8[] 10; u8[1] 3; f32[] 2; u8[] 1", "u8[3] 1 5 9"},
+    {"com.microsoft.QLinearWhere", 17, "",
+     "boolean[2] 1 0; u8[2] 3 3; f32[] 1; u8[] 1; u8[2] 9 9; f32[] 2; u8[] 4; f32[] 1; u8[] 0", "u8[2] 2 10"},
+    {"com.microsoft.QGemm", 17, "transB:i=1",
+     "u8[1,2] 3 5; f32[] 1; u8[] 1; s8[2,2] 1 2 3 4; f32[2] 1 2; s8[2] 0 1; s32[2] 1 1", "f32[1,2] 11 34"},
+    {"com.microsoft.QGemm", 17, "alpha:f=2",
+     "u8[1,1] 3; f32[] 1; u8[] 1; u8[1,2] 1 2; f32[2] 1 2; u8[2] 0 1; -; f32[] 4; u8[] 1", "u8[1,2] 2 3"},
+    {"com.microsoft.MatMulIntegerToFloat", 17, "",
+     "u8[1,2] 3 5; u8[2,1] 2 4; f32[] 1; f32[] 0.5; u8[] 1; u8[] 1; f32[1] 1", "f32[1,1] 8", .is_compiled = true},
+    {"com.microsoft.DynamicQuantizeMatMul", 17, "", "f32[1,2] 0 255; u8[2,1] 9 3; f32[1] 0.5; u8[1] 1", "f32[1,1] 255"},
     {"com.microsoft.QLinearGlobalAveragePool", 17, "", "u8[1,1,2,1] 1 3; f32[] 1; u8[] 0; f32[] 0.5; u8[] 1",
      "u8[1,1,1,1] 5"},
     // As many as the data say; NaN is greater than all numbers
@@ -566,7 +583,7 @@ static void add_input(Message *graph, const Literal *l, const char *name) {
 typedef enum Inputs { NO_INPUTS, FIRST_INPUT, FLOAT_INPUTS } Inputs;
 
 static void add_operands(Message *graph, Message *node, const char *text, Inputs inputs) {
-  static const char *const names[MOST_IN_CASE] = {"i0", "i1", "i2", "i3", "i4", "i5", "i6", "i7"};
+  static const char *const names[] = {"i0", "i1", "i2", "i3", "i4", "i5", "i6", "i7", "i8", "i9"};
   for (size_t i = 0; *text; i++) {
     Literal l;
     if (*text == '-' && text[1] != '0') {

@@ -24,7 +24,8 @@
   "- {name: zero, type: f32, shape: [], value: 0}\n- {name: minus_zero, type: f32, shape: [], value: -0.0}\n"          \
   "- {name: one, type: f32, shape: [], value: 1}\n- {name: minus_one, type: f32, shape: [], value: -1}\n"              \
   "- {name: eight, type: f32, shape: [], value: -8}\n- {name: three, type: f32, shape: [], value: 3}\n"                \
-  "- {name: sevens, type: f32, shape: [9], value: 7}\nnodes:\n"
+  "- {name: two, type: f32, shape: [], value: 2}\n- {name: sevens, type: f32, shape: [9], value: 7}\n"                 \
+  "- {name: ones, type: f32, shape: [9, 9], value: 1}\nnodes:\n"
 #define NODE_OF(op, inputs, output) "- {op: " op ", inputs: [" inputs "], outputs: [" output "]}\n"
 #define WITH(op, inputs, output, attributes)                                                                           \
   "- {op: " op ", inputs: [" inputs "], outputs: [" output "], attributes: {" attributes "}}\n"
@@ -113,8 +114,15 @@ static const Case cases[] = {
     {"subtract-zero", FILE_BEGIN NODE_OF("Square", "x", "s") NODE_OF("Subtract", "s, zero", "r") OUTPUTS("r"),
      "Square"},
     {"multiply-one", FILE_BEGIN NODE_OF("Multiply", "one, x", "r") LAST, "Subtract"},
+    {"ones-left", FILE_BEGIN NODE_OF("Multiply", "row, ones", "r") NODE_OF("Subtract", "r, x", "s") OUTPUTS("s"),
+     "Subtract"},
+    {"ones-right", FILE_BEGIN NODE_OF("Multiply", "row, ones", "r") NODE_OF("Subtract", "x, r", "s") OUTPUTS("s"),
+     "Subtract"},
     {"divide-one", FILE_BEGIN NODE_OF("Divide", "x, one", "r") LAST, "Subtract"},
     {"power-one", FILE_BEGIN WITH("Pow", "x", "r", "beta: 1") LAST, "Subtract"},
+    {"raised-to-one", FILE_BEGIN NODE_OF("Power", "x, one", "r") LAST, "Subtract"},
+    {"raised-to-two", FILE_BEGIN NODE_OF("Power", "x, two", "r") OUTPUTS("r"), "Square"},
+    {"raised-to-minus-one", FILE_BEGIN NODE_OF("Power", "x, minus_one", "r") OUTPUTS("r"), "Reciprocal"},
     {"maximum-itself", FILE_BEGIN NODE_OF("Maximum", "x, x", "r") LAST, "Subtract"},
     {"minimum-itself", FILE_BEGIN NODE_OF("Minimum", "x, x", "r") LAST, "Subtract"},
     {"select-either", FILE_BEGIN NODE_OF("GreaterEqual", "x, y", "c") NODE_OF("Select", "c, y, y", "r") LAST,
@@ -422,7 +430,7 @@ static void new_nodes_know_their_lines(void **state) {
   Text text;
   text_init(&text, &system_allocator);
   node_print_lines(g->outputs[0]->producer, &text);
-  assert_string_equal(text_string(&text), "lines 17, 19");
+  assert_string_equal(text_string(&text), "lines 18, 20");
   text_deinit(&text);
   graph_free(g);
   diagnostics_deinit(&d);

@@ -366,6 +366,35 @@ static void quantised_activations_pass_gradients_on(void **state) {
       "RoundThrough (QuantizeLinear q (opset 17)): its gradient is that of the identity: the results change in steps");
 }
 
+// y = (quantised(x * w) . k, as floats) * v: sums of few products of integers pass gradients on, too.
+static void sums_of_integers_pass_gradients_on(void **state) {
+  Message graph = {.count = 0}, k = {.count = 0}, to_float = {.count = 0};
+  (void)state;
+  add_text(&to_float, 1, "to");
+  add_number(&to_float, 3, 1);
+  add_number(&to_float, 20, 2);
+  add_number(&k, 1, 3);
+  add_number(&k, 1, 3);
+  add_number(&k, 2, 2); // u8
+  add_text(&k, 8, "k");
+  add_bytes(&k, 9, "\1\2\3\4\5\6\7\1\2", 9);
+  add_message(&graph, 5, &k);
+  add_initializer(&graph, "w", 1, 1);
+  add_initializer(&graph, "v", 1, 2);
+  add_initializer(&graph, "s", 0, 0.5F);
+  add_op(&graph, 1, "Mul", (const char *[]){"x", "w", NULL}, "a", NULL);
+  add_op(&graph, 1, "QuantizeLinear", (const char *[]){"a", "s", NULL}, "q", NULL);
+  add_op(&graph, 1, "MatMulInteger", (const char *[]){"q", "k", NULL}, "m", NULL);
+  add_op(&graph, 1, "Cast", (const char *[]){"m", NULL}, "f", &to_float);
+  add_op(&graph, 1, "Mul", (const char *[]){"f", "v", NULL}, "y", NULL);
+  add_end(&graph, 11, "x");
+  add_end(&graph, 12, "y");
+  const Message model = model_of(&graph, NULL);
+  must_train(&model, "w: w.next, v: v.next, ",
+             "RoundThrough (QuantizeLinear q (opset 17)): its gradient is that of the identity, and so is that of 1 "
+             "other node: the results change in steps");
+}
+
 // c = x > w, a = x * w, b = a * v
 static void losses_are_of_named_outputs(void **state) {
   Message graph = {.count = 0}, comparison = {.count = 0};
@@ -419,6 +448,7 @@ int main(void) {
       cmocka_unit_test(parameters_are_listed),
       cmocka_unit_test(quantised_weights_are_parameters),
       cmocka_unit_test(quantised_activations_pass_gradients_on),
+      cmocka_unit_test(sums_of_integers_pass_gradients_on),
       cmocka_unit_test(losses_are_of_named_outputs),
       cmocka_unit_test(outputs_without_a_loss_are_told),
   };

@@ -179,18 +179,18 @@ static void print_slice_group(Printer *p, size_t index) {
   part_begin_named(p->parts, p->out, "%s_slices%zu", id, index);
   text_format(
       p->out,
-      "// Slice group %zu: kernels %u to %u, one slice after the other. Each chunk of slices has its own memory.\n",
+      "// Slice group %zu: kernels %u to %u, one slice after the other. Each task has slices and memory of its own.\n",
       index, v->first, v->end - 1);
   part_end_comment(p->parts);
   text_format(p->out,
-              "static void %s_slices%zu(const void *args, size_t chunk) {\n"
+              "static void %s_slices%zu(const void *args, size_t task) {\n"
               "  const struct %s_args *const whole = (const struct %s_args *)args;\n"
-              "  const size_t memory = %s_take_memory(whole->slices%zu_free, chunk);\n"
+              "  const size_t memory = %s_take_memory(whole->slices%zu_free, task);\n"
               "  struct %s_args own = *whole, *const a = &own;\n",
               id, index, id, id, id, index, id);
   print_chunk(p, v);
-  text_format(p->out, "  const size_t begin = %lld * chunk / %lld, end = %lld * (chunk + 1) / %lld;\n", nslices,
-              nchunks, nslices, nchunks);
+  text_format(p->out, "  const size_t begin = %lld * task / %lld, end = %lld * (task + 1) / %lld;\n", nslices, nchunks,
+              nslices, nchunks);
   text_add_string(p->out, "  for (size_t slice = begin; slice < end; slice++) {\n");
   print_slice(p, v);
   const int last = v->slices->nlevels - 1;
@@ -254,7 +254,7 @@ static bool is_idle(const Printer *p, const Call *call) {
 // Prints the call that runs a slice group's chunks, on threads or one after the other.
 static void print_slice_group_call(Printer *p, Way way, const ProgramSliceGroup *group, bool meets,
                                    const char *indent) {
-  static_assert(MOST_SLICE_CHUNKS <= 32, "a chunk's memory has a bit of uint32_t");
+  static_assert(MOST_SLICE_CHUNKS <= 32, "a task's memory has a bit of uint32_t");
   const size_t index = (size_t)(group - p->program->slice_groups);
   const long long n = group->nchunks;
   const char *id = p->identifier;
@@ -266,8 +266,7 @@ static void print_slice_group_call(Printer *p, Way way, const ProgramSliceGroup 
   else if (way == WAY_FOR)
     text_format(p->out, "%s%s_for(pool, %lld, %s_slices%zu, a);\n", indent, p->prefix, n, id, index);
   else
-    text_format(p->out, "%sfor (size_t chunk = 0; chunk < %lld; chunk++) %s_slices%zu(a, chunk);\n", indent, n, id,
-                index);
+    text_format(p->out, "%sfor (size_t task = 0; task < %lld; task++) %s_slices%zu(a, task);\n", indent, n, id, index);
 }
 
 // Where a team's threads have met: before the loop with this number.

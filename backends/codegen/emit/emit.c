@@ -165,7 +165,7 @@ static void print_struct(Printer *p) {
       if (loop_has_open_length(k, loop))
         text_format(p->plain, "  size_t k%zu_loop%zu_block; // iterations per block\n", i, l);
       if (loop_has_open_cut_blocks(k, loop))
-        text_format(p->plain, "  size_t k%zu_loop%zu_chunks; // number of such blocks\n", i, l);
+        text_format(p->plain, "  size_t k%zu_loop%zu_blocks; // number of such blocks\n", i, l);
     }
   for (size_t i = 0; i < g->nvalues; i++) {
     const Value *v = g->values[i];
@@ -185,7 +185,7 @@ static void print_struct(Printer *p) {
     }
   }
   for (size_t i = 0; i < p->program->nslice_groups; i++)
-    text_format(p->plain, "  uint32_t slices%zu_bits, *slices%zu_free; // a bit for each chunk's memory: not in use\n",
+    text_format(p->plain, "  uint32_t slices%zu_bits, *slices%zu_free; // a bit for each task's memory: not in use\n",
                 i, i);
   text_add_string(p->plain, "};\n\n");
 }

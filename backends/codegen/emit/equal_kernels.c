@@ -46,7 +46,7 @@ static void add_loop_sizes(const Printer *p, size_t kernel, Form form, size_t *c
   for (size_t l = 0; l < s->nloops; l++) {
     snprintf(member, sizeof member, "k%zu_loop%zu_block", number, l);
     if (loop_has_open_length(s->kernel, &s->loops[l])) add_size(form, member, count, out);
-    snprintf(member, sizeof member, "k%zu_loop%zu_chunks", number, l);
+    snprintf(member, sizeof member, "k%zu_loop%zu_blocks", number, l);
     if (loop_has_open_cut_blocks(s->kernel, &s->loops[l])) add_size(form, member, count, out);
   }
 }

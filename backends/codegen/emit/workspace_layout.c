@@ -20,7 +20,7 @@ const char *nblocks_text(Printer *p, size_t kernel, size_t loop, const char *arg
   const AxisSet batch_axes = loop_outer_axes(l) & ~loop_cut_axes(l);
   const Monomial monomial = axes_monomial(k, batch_axes);
   if (!loop_has_open_cut_blocks(k, l)) return product_text(p, loop_nblocks(k, l), monomial, args, false);
-  const char *blocks = checked(p, arena_format(p->scratch, "%sk%zu_loop%zu_chunks", args, kernel, loop));
+  const char *blocks = checked(p, arena_format(p->scratch, "%sk%zu_loop%zu_blocks", args, kernel, loop));
   if (!batch_axes) return blocks;
   const char *times = product_text(p, axes_nelems(k, batch_axes), monomial, args, false);
   return checked(p, arena_format(p->scratch, "%s * %s", times, blocks));
@@ -49,7 +49,7 @@ static void print_blocks(Printer *p, size_t kernel, size_t loop) {
     text_format(p->plain, "  if (%s < %lld) %s = %lld;\n", length, (long long)l->cut.length, length,
                 (long long)l->cut.length);
   }
-  text_format(p->plain, "  a->k%zu_loop%zu_chunks = (%s + %s - 1) / %s;\n", kernel, loop, total, length, length);
+  text_format(p->plain, "  a->k%zu_loop%zu_blocks = (%s + %s - 1) / %s;\n", kernel, loop, total, length, length);
 }
 
 static void print_place(Printer *p, const WorkspaceRow *row) {

@@ -94,13 +94,13 @@ static uint64_t most(uint64_t a, uint64_t b) {
 }
 
 typedef struct RankLoad {
-  uint64_t npieces, nbytes_sent, nbytes_received, nmessages;
+  uint64_t nsubtrees, nbytes_sent, nbytes_received, nmessages;
 } RankLoad;
 
 typedef struct LoadOfAll {
   struct ngrad_run run; // its rank is not set
   RankLoad *ranks;
-  uint64_t npieces; // of all ranks
+  uint64_t nsubtrees; // of all ranks
 } LoadOfAll;
 
 static void add_messages(StepLoad *load, RankLoad *rank, StepMessages *phase, StepMessages sent,
@@ -134,13 +134,13 @@ static void load_tree(LoadOfAll *all, const struct ngrad_bucket *b, StepLoad *lo
       nadded += round + 1 < rounds ? own : 2 * own; // the last round divides, too
     }
     // A rank sends down as many bytes as it receives up, and the reverse.
-    add_messages(load, &all->ranks[q], &exchange->pieces, up, down);
+    add_messages(load, &all->ranks[q], &exchange->subtrees, up, down);
     add_messages(load, &all->ranks[q], &exchange->results, down, up);
     exchange->nbytes_added = most(exchange->nbytes_added, nadded);
   }
 }
 
-// Counts the messages that ngrad_send_pieces and ngrad_send_results send.
+// Counts the messages that ngrad_send_subtrees and ngrad_send_results send.
 static void load_bucket(LoadOfAll *all, const struct ngrad_bucket *b, StepLoad *load, StepExchange *exchange) {
   const uint64_t count = (uint64_t)all->run.nranks;
   uint64_t nsegments = 0;
@@ -157,13 +157,13 @@ static void load_bucket(LoadOfAll *all, const struct ngrad_bucket *b, StepLoad *
   for (uint64_t q = 0; q < count && count > 1; q++) {
     RankLoad *rank = &all->ranks[q];
     ngrad_find_segment(&all->run, b, (int64_t)q, &begin, &end);
-    const uint64_t own = end - begin, has_own = own > 0, npieces = all->npieces - rank->npieces;
-    add_messages(load, rank, &exchange->pieces,
-                 (StepMessages){rank->npieces * (b->nbytes - own), rank->npieces * (nsegments - has_own)},
-                 (StepMessages){npieces * own, npieces * has_own});
+    const uint64_t own = end - begin, has_own = own > 0, nsubtrees = all->nsubtrees - rank->nsubtrees;
+    add_messages(load, rank, &exchange->subtrees,
+                 (StepMessages){rank->nsubtrees * (b->nbytes - own), rank->nsubtrees * (nsegments - has_own)},
+                 (StepMessages){nsubtrees * own, nsubtrees * has_own});
     add_messages(load, rank, &exchange->results, (StepMessages){(count - 1) * own, (count - 1) * has_own},
                  (StepMessages){b->nbytes - own, nsegments - has_own});
-    exchange->nbytes_added = most(exchange->nbytes_added, all->npieces * own);
+    exchange->nbytes_added = most(exchange->nbytes_added, all->nsubtrees * own);
   }
 }
 
@@ -177,9 +177,9 @@ static void load_leaves(LoadOfAll *all, StepLoad *load) {
       merges = ngrad_push_node(nleaves, nodes, depth, leaf, leaf + 1);
       depth += 1 - merges;
     }
-    all->ranks[q].npieces = (uint64_t)depth;
-    all->npieces += (uint64_t)depth;
-    if (depth > load->most_pieces) load->most_pieces = depth;
+    all->ranks[q].nsubtrees = (uint64_t)depth;
+    all->nsubtrees += (uint64_t)depth;
+    if (depth > load->most_subtrees) load->most_subtrees = depth;
     const bool is_busier = end - first > load->most_leaves;
     if (!is_busier && (end - first < load->most_leaves || merges <= load->last_additions)) continue;
     load->most_leaves = end - first;

@@ -26,13 +26,13 @@ typedef struct StepMessages { // in a phase of a bucket's exchange: the most of 
 } StepMessages;
 
 typedef struct StepExchange {
-  StepMessages pieces, results;
+  StepMessages subtrees, results;
   uint64_t nrounds;      // rounds of messages in a phase, one after the other
-  uint64_t nbytes_added; // bytes that a rank adds to its own pieces, or divides
+  uint64_t nbytes_added; // bytes that a rank adds to its own subtrees, or divides
 } StepExchange;
 
 typedef struct StepLoad {
-  int64_t most_leaves, most_pieces;                 // the most that a rank has
+  int64_t most_leaves, most_subtrees;               // the most that a rank has
   int64_t additions, last_additions;                // of leaves, by a rank with most leaves: all; for its last leaf
   uint64_t nbytes_sent, nbytes_received, nmessages; // in a step: the most of any rank
   uint64_t all_nbytes, all_messages;                // sent by all ranks together

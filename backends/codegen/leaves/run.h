@@ -3,15 +3,15 @@
 
    This file is compiled into the library, and printed into emitted C, where PREFIX_ stands for ngrad_.
 
-   A rank has a range of consecutive leaves. Its pieces are the largest nodes of the canonical tree within the range.
-   Leaves are added up to pieces one by one: a stack holds the complete nodes of the tree. Then ranks exchange the
-   pieces of a bucket in one of two ways, which send equally many bytes:
+   A rank has a range of consecutive leaves. Its subtrees are the largest nodes of the canonical tree within the range.
+   Leaves are added up to subtrees one by one: a stack holds the complete nodes of the tree. Then ranks exchange the
+   subtrees of a bucket in one of two ways, which send equally many bytes:
 
-   - The bytes are cut into segments, one for each rank. A rank sends every other rank its pieces of the other rank's
-     segment, adds all pieces of its own segment in the tree's order, and sends the result to all.
-   - If the number of ranks is a power of two and each rank has one piece, the ranks are the leaves of a binary tree. In
-     each round up the tree, a rank exchanges half of its current bytes with a rank of the other half of the node, and
-     adds; in each round down, they exchange the results.
+   - The bytes are cut into segments, one for each rank. A rank sends every other rank its subtrees of the other rank's
+     segment, adds all subtrees of its own segment in the tree's order, and sends the result to all.
+   - If the number of ranks is a power of two and each rank has one subtree, the ranks are the leaves of a binary tree.
+     In each round up the tree, a rank exchanges half of its current bytes with a rank of the other half of the node,
+     and adds; in each round down, they exchange the results.
 
    So each sum is the canonical tree's, whichever rank has which leaves. */
 /* Calls a function. It must call `mark`, unless that is NULL, after each part of the function. */
@@ -55,13 +55,13 @@ static int ngrad_push_node(int64_t nleaves, struct ngrad_node *stack, int depth,
   return merges;
 }
 
-/* The pieces of leaves from `begin` to below `end`; *most: the largest depth of the stack, with the current leaf. */
-static int ngrad_find_pieces(int64_t nleaves, int64_t begin, int64_t end, struct ngrad_node *pieces, int *most) {
+/* The subtrees of leaves from `begin` to below `end`; *most: the largest depth of the stack, with the current leaf. */
+static int ngrad_find_subtrees(int64_t nleaves, int64_t begin, int64_t end, struct ngrad_node *subtrees, int *most) {
   int depth = 0;
   *most = 1;
   for (int64_t leaf = begin; leaf < end; leaf++) {
     if (depth + 1 > *most) *most = depth + 1;
-    depth += 1 - ngrad_push_node(nleaves, pieces, depth, leaf, leaf + 1);
+    depth += 1 - ngrad_push_node(nleaves, subtrees, depth, leaf, leaf + 1);
   }
   return depth;
 }
@@ -78,9 +78,9 @@ static int ngrad_find_rounds(int64_t nleaves, int64_t nranks) {
 /* A run of a step */
 
 struct ngrad_exchange {  /* the exchange of a bucket */
-  int phase;             /* 0: not begun; 1, ...: pieces, then results are under way; `over`: done */
+  int phase;             /* 0: not begun; 1, ...: subtrees, then results are under way; `over`: done */
   size_t begin, end;     /* this rank's segment or half, in the stage's bytes */
-  unsigned char *others; /* received pieces, in the order of ranks; or one received half */
+  unsigned char *others; /* received subtrees, in the order of ranks; or one received half */
 };
 
 struct ngrad_run {
@@ -101,7 +101,7 @@ struct ngrad_run {
   unsigned char **results;                                  /* by stage: its first node, which becomes its result */
   struct ngrad_exchange *exchanges;                         /* by bucket of the stage */
   struct ngrad_message *messages;                           /* sends, then receives */
-  size_t nothers;                                           /* the number of other ranks' pieces */
+  size_t nothers;                                           /* the number of other ranks' subtrees */
   size_t most_messages;                                     /* the most sends, and the most receives */
   const void **given;
   void **taken;
@@ -128,16 +128,16 @@ static size_t ngrad_received_nbytes(const struct ngrad_run *r, const struct ngra
 static size_t ngrad_lay_out(struct ngrad_run *r, unsigned char *memory) {
   const struct ngrad_step *p = r->step;
   struct ngrad_node nodes[ngrad_MOST_NODES];
-  size_t used = 0, most_buckets = 1, most_pieces = 1, received = 0;
+  size_t used = 0, most_buckets = 1, most_subtrees = 1, received = 0;
   int depth;
-  ngrad_find_pieces(p->nleaves, r->first, r->end, nodes, &depth);
+  ngrad_find_subtrees(p->nleaves, r->first, r->end, nodes, &depth);
   r->nothers = 0;
   for (int64_t q = 0; q < r->nranks && r->nranks > 1; q++) {
     int most;
-    const int n = ngrad_find_pieces(p->nleaves, ngrad_first_leaf(p->nleaves, q, r->nranks),
-                                    ngrad_first_leaf(p->nleaves, q + 1, r->nranks), nodes, &most);
+    const int n = ngrad_find_subtrees(p->nleaves, ngrad_first_leaf(p->nleaves, q, r->nranks),
+                                      ngrad_first_leaf(p->nleaves, q + 1, r->nranks), nodes, &most);
     if (q != r->rank) r->nothers += (size_t)n;
-    if ((size_t)n > most_pieces) most_pieces = (size_t)n;
+    if ((size_t)n > most_subtrees) most_subtrees = (size_t)n;
   }
   r->most_shared = 0;
   for (size_t i = 0; i < p->nstages; i++) {
@@ -148,7 +148,7 @@ static size_t ngrad_lay_out(struct ngrad_run *r, unsigned char *memory) {
     for (size_t b = 0; b < s->nbuckets && r->ranks; b++) segments += ngrad_received_nbytes(r, &s->buckets[b]);
     if (segments > received) received = segments;
   }
-  r->most_messages = r->nranks > 1 ? (size_t)r->nranks * most_pieces : 0;
+  r->most_messages = r->nranks > 1 ? (size_t)r->nranks * most_subtrees : 0;
   r->scratch = ngrad_take(memory, &used, p->scratch_nbytes);
   r->common = ngrad_take(memory, &used, p->common_nbytes);
   r->own = ngrad_take(memory, &used, p->own_nbytes * (size_t)(r->end - r->first));
@@ -214,10 +214,10 @@ static void ngrad_find_segment(const struct ngrad_run *r, const struct ngrad_buc
   *end = b->offset + 64 * (nlines / count * (q + 1) + nlines % count * (q + 1) / count);
 }
 
-static int ngrad_pieces_of(const struct ngrad_run *r, int64_t rank, struct ngrad_node *pieces) {
+static int ngrad_subtrees_of(const struct ngrad_run *r, int64_t rank, struct ngrad_node *subtrees) {
   int most;
-  return ngrad_find_pieces(r->step->nleaves, ngrad_first_leaf(r->step->nleaves, rank, r->nranks),
-                           ngrad_first_leaf(r->step->nleaves, rank + 1, r->nranks), pieces, &most);
+  return ngrad_find_subtrees(r->step->nleaves, ngrad_first_leaf(r->step->nleaves, rank, r->nranks),
+                             ngrad_first_leaf(r->step->nleaves, rank + 1, r->nranks), subtrees, &most);
 }
 
 static void ngrad_add_message(struct ngrad_message *messages, size_t *count, int64_t peer, void *data, size_t nbytes) {
@@ -234,38 +234,38 @@ static void ngrad_start(struct ngrad_run *r, size_t bucket, size_t nsends, size_
 
 /* Exchanges of each rank with all others */
 
-static void ngrad_send_pieces(struct ngrad_run *r, size_t bucket) {
+static void ngrad_send_subtrees(struct ngrad_run *r, size_t bucket) {
   const struct ngrad_bucket *b = &r->step->stages[r->stage].buckets[bucket];
   struct ngrad_exchange *e = &r->exchanges[bucket];
-  struct ngrad_node pieces[ngrad_MOST_NODES];
+  struct ngrad_node subtrees[ngrad_MOST_NODES];
   size_t nsends = 0, nreceives = 0, used = 0, begin, end;
-  const int nown = ngrad_pieces_of(r, r->rank, pieces);
+  const int nown = ngrad_subtrees_of(r, r->rank, subtrees);
   for (int64_t q = 0; q < r->nranks; q++) {
     if (q == r->rank) continue;
     ngrad_find_segment(r, b, q, &begin, &end);
     for (int i = 0; i < nown; i++)
       ngrad_add_message(r->messages, &nsends, q, ngrad_node_bytes(r, i, begin), end - begin);
-    for (int i = ngrad_pieces_of(r, q, pieces); i > 0; i--, used += e->end - e->begin)
+    for (int i = ngrad_subtrees_of(r, q, subtrees); i > 0; i--, used += e->end - e->begin)
       ngrad_add_message(r->messages + r->most_messages, &nreceives, q, e->others + used, e->end - e->begin);
   }
   ngrad_start(r, bucket, nsends, nreceives);
 }
 
-/* Adds all ranks' pieces of this rank's segment. */
-static void ngrad_add_pieces(struct ngrad_run *r, size_t bucket) {
+/* Adds all ranks' subtrees of this rank's segment. */
+static void ngrad_add_subtrees(struct ngrad_run *r, size_t bucket) {
   const struct ngrad_stage *s = &r->step->stages[r->stage];
   const struct ngrad_bucket *b = &s->buckets[bucket];
   const struct ngrad_exchange *e = &r->exchanges[bucket];
   const size_t nbytes = e->end - e->begin;
-  struct ngrad_node pieces[ngrad_MOST_NODES], nodes[ngrad_MOST_NODES];
+  struct ngrad_node subtrees[ngrad_MOST_NODES], nodes[ngrad_MOST_NODES];
   unsigned char *const result = r->results[r->stage] + e->begin, *sums[ngrad_MOST_NODES] = {result};
   unsigned char *other = e->others;
   int depth = 0;
   if (!nbytes) return;
   for (int64_t q = 0; q < r->nranks; q++) {
-    const int count = ngrad_pieces_of(r, q, pieces);
+    const int count = ngrad_subtrees_of(r, q, subtrees);
     for (int i = 0; i < count; i++) {
-      nodes[depth] = pieces[i];
+      nodes[depth] = subtrees[i];
       sums[depth++] = q == r->rank ? ngrad_node_bytes(r, i, e->begin) : other;
       if (q != r->rank) other += nbytes;
       for (; depth > 1 && ngrad_are_halves(r->step->nleaves, &nodes[depth - 2], &nodes[depth - 1]); depth--) {
@@ -346,9 +346,9 @@ static void ngrad_go_on(struct ngrad_run *r, size_t bucket) {
     const int is_up = phase <= r->rounds;
     ngrad_send_half(r, bucket, is_up ? phase - 1 : 2 * r->rounds - phase, is_up);
   } else if (phase == 1) {
-    ngrad_send_pieces(r, bucket);
+    ngrad_send_subtrees(r, bucket);
   } else {
-    ngrad_add_pieces(r, bucket);
+    ngrad_add_subtrees(r, bucket);
     ngrad_send_results(r, bucket);
   }
 }

@@ -1,88 +1,99 @@
-// Prints loops over vectors as loops over elements, for the least code (Loop.by_element). A vector becomes the scalar
-// of one lane. A sum that has lanes is a vector in memory, of which element i is added to lane i modulo LANES; the sums
-// of other lanes, which end within the loop, are scalars.
+// Loops over vectors as loops over elements, for the least code (Loop.by_element): a table of lines for the nodes that
+// differ. A vector becomes the scalar of one lane. A sum that has lanes is a vector in memory, of which element i is
+// added to lane i modulo LANES; the sums of other lanes, which end within the loop, are scalars. Several elements are
+// computed together in arrays with constant indices, which compilers keep in registers.
 #include "backends/codegen/print/tree_printer.h"
 
-// Declares a value (const), or the node's buffer, before what it begins with. Several elements are computed together in
-// arrays with constant indices, which compilers keep in registers; the array is declared before the first.
+void add_lane(TreePrinter *l, const Address *sum) {
+  const LoopNode *elements = l->own->elements;
+  if (!elements) return;
+  const bool is_own =
+      !(l->k->exprs[buffer_info[sum->buffer].is_of_expr ? sum->of : 0].reduced >> loop_lane_axis(l->t->loop) & 1);
+  if (sum->buffer != BUFFER_SUM || is_own) {
+    add_element_number(l);
+    return;
+  }
+  const bool is_at_0 = index_is(elements->value, 0);
+  tree_add_text(l, is_at_0 ? ".p[i" : ".p[(i - ");
+  if (!is_at_0) tree_add_index(l, elements->value, PRECEDENCE_VALUE);
+  tree_printf(l, "%s %% %d]", is_at_0 ? "" : ")", LANES);
+}
+
+bool add_var_of_element(TreePrinter *l, Var v) {
+  const int element = l->own->element;
+  if (v.kind != VAR_LANE || (!l->own->is_panel && !element)) return false;
+  if (!l->own->is_panel) tree_printf(l, "(i + %d)", element);
+  else if (element) tree_printf(l, "((i + %d) / %d * %d)", element, LANES, LANES);
+  else tree_printf(l, "(i / %d * %d)", LANES, LANES);
+  return true;
+}
+
+void add_next(TreePrinter *l, const LoopNode *n) {
+  const int by_element = n->vectors ? l->t->loop->by_element : 0;
+  if (by_element > 1) tree_printf(l, "i += %d", by_element);
+  else tree_say(l, n, by_element || index_is(n->step, 1) ? "{var}++" : "{var} += {step}");
+}
+
+// Declares a value (const), or the node's buffer. The array of several elements is declared before the first.
 static void declare(TreePrinter *l, const LoopNode *n, const char *type, bool is_value) {
   const int group = l->t->loop->by_element;
-  const char *name = is_value ? "%e" : "%G";
-  begin_line(l);
-  if (group > 1 && !l->element) {
-    const LoopNode *elements = l->elements;
-    l->elements = NULL; // all of them
+  const char *name = is_value ? "{expr}" : "{to}";
+  if (group > 1 && !l->own->element) {
+    const LoopNode *elements = l->own->elements;
+    l->own->elements = NULL; // all of them
     tree_printf(l, "%s ", type);
     tree_say(l, n, name);
-    tree_printf(l, "[%d];\n", group);
-    l->elements = elements;
-    begin_line(l);
+    tree_printf(l, "[%d];", group);
+    tree_say(l, n, "\n");
+    l->own->elements = elements;
   }
   if (group == 1) tree_printf(l, is_value ? "const %s " : "%s ", type);
   tree_say(l, n, name);
   if (is_value) add_element_number(l);
-  add_text(l, " = ");
 }
 
-static void print_let(TreePrinter *l, const LoopNode *n) {
-  const bool is_sum = node_ends_sum(n);
-  declare(l, n, is_sum ? l->scalar : scalar_type(l, expr_of(l, n)), true);
-  if (is_sum) tree_say(l, n, node_is_widened(l->t, n) ? "(%k)%F" : "%F");
-  else add_value(l, n);
-  add_text(l, ";\n");
+void add_each(TreePrinter *l, const LoopNode *n) {
+  declare(l, n, node_ends_sum(n) ? l->own->scalar : scalar_type(l, expr_of(l, n)), true);
 }
 
-// A sum, or a vector of partial sums, that begins.
-static void print_register(TreePrinter *l, const LoopNode *n) {
-  const char *type = node_is_f64(l->t, n) ? "double" : "float";
-  if (n->to.buffer == BUFFER_HELD || n->count == 1) {
-    declare(l, n, type, false);
-    tree_say(l, n, !n->from.buffer ? "%i;\n" : n->test ? "%? ? %[ : %i;\n" : "%[;\n");
+void add_register(TreePrinter *l, const LoopNode *n) {
+  declare(l, n, node_is_f64(l->t, n) ? "double" : "float", false);
+}
+
+void add_element_sum(TreePrinter *l, const LoopNode *n) {
+  switch (reductions[node_reduction(l->t, n)].combine) {
+  case EXPR_MUL: tree_say(l, n, "{total} *= {operand_of_sum}"); return;
+  case EXPR_MAXIMUM:
+    tree_say(l, n, "{total} = ");
+    tree_say(l, n,
+             node_is_f64(l->t, n) ? "f64_maximum({total}, (double){operand})" : "V_PART_MAXIMUM({total}, {operand})");
     return;
-  }
-  begin_line(l);
-  tree_printf(l, "%s ", type);
-  tree_say(l, n, "%G[%#];\n");
-  tree_say_line(l, n, "for (int u = 0; u < %#; u++) %G[u] = %i;");
-}
-
-static void print_update(TreePrinter *l, const LoopNode *n) {
-  const bool is_f64 = node_is_f64(l->t, n);
-  const ExprOp op = reductions[node_reduction(l->t, n)].combine;
-  begin_line(l);
-  tree_say(l, n, "%f%g");
-  if (n->is_fused) {
-    add_text(l, is_f64 ? " = D_FMA(" : " = V_FMA(");
-    add_scalar(l, expr_of(l, n)->args[0]);
-    add_text(l, ", ");
-    add_scalar(l, expr_of(l, n)->args[1]);
-    tree_say(l, n, ", %g);\n");
-  } else if (op == EXPR_MAXIMUM) {
-    tree_say(l, n, is_f64 ? " = f64_maximum(%g, (double)%O);\n" : " = V_PART_MAXIMUM(%g, %O);\n");
-  } else {
-    tree_printf(l, " %s= %s", op == EXPR_MUL ? "*" : "+", is_f64 ? "(double)" : "");
-    tree_say(l, n, "%O;\n");
+  default: tree_say(l, n, "{total} += {operand_of_sum}");
   }
 }
 
-static bool print_of_element(TreePrinter *l, const LoopNode *n) {
-  const bool is_register = n->kind == NODE_BUFFER && buffer_info[n->to.buffer].space == SPACE_REGISTERS;
-  if (node_ends_run(n)) tree_say_line(l, n, node_is_widened(l->t, n) ? "%R%G += (double)%F;" : "%R%G += %F;");
-  else if (!n->is_vector) return false;
-  else if (n->kind == NODE_LET) print_let(l, n);
-  else if (is_register) print_register(l, n);
-  else if (n->kind == NODE_UPDATE && n->from.buffer) tree_say_line(l, n, "%G = f64_%c(%G, (double)%[);");
-  else if (n->kind == NODE_UPDATE) print_update(l, n);
-  else if (n->kind == NODE_STORE && n->from.buffer) tree_say_line(l, n, "%f%[ = %F;");
-  else if (n->kind == NODE_STORE) print_scalar_store(l, n);
-  else return false;
-  return true;
-}
+const Line element_lines[] = {
+    {NODE_BUFFER, WHEN_TO_HELD, "{register} = {held_element};"},
+    {NODE_BUFFER, WHEN_TO_SUMS, "{scalar_sum} {to}[{count}];\nfor (int u = 0; u < {count}; u++) {to}[u] = {identity};"},
+    {NODE_BUFFER, WHEN_TO_SUM, "{register} = {identity};"},
+    {NODE_LET, WHEN_FROM_VECTOR, "{each} = {narrowed_element};"},
+    {NODE_LET, WHEN_ALWAYS, "{each} = {computed};"},
+    {NODE_UPDATE, WHEN_FROM_SUM, "{rows}{to} += {widened}{from};"},
+    {NODE_UPDATE, WHEN_FROM, "{to} = f64_{combine}({to}, (double){element});"},
+    {NODE_UPDATE, WHEN_FUSED, "{if}{total} = {V}_FMA({first}, {second}, {total});"},
+    {NODE_UPDATE, WHEN_ALWAYS, "{if}{element_sum};"},
+    {NODE_STORE, WHEN_FROM, "{if}{element} = {from};"},
+    {NODE_STORE, WHEN_EXPR, "{store};"},
+    {0}};
 
 bool print_of_elements(TreePrinter *l, const LoopNode *n) {
-  bool is_printed = true;
-  for (l->element = 0; is_printed && l->element < l->t->loop->by_element; l->element++)
-    is_printed = print_of_element(l, n);
-  l->element = 0;
-  return is_printed;
+  const char *line = n->is_vector || node_ends_run(n) ? tree_line(l, n, element_lines) : NULL;
+  int *element = &l->own->element;
+  for (*element = 0; line && *element < l->t->loop->by_element; (*element)++) {
+    tree_begin_line(l);
+    tree_say(l, n, line);
+    tree_add_text(l, "\n");
+  }
+  *element = 0;
+  return line;
 }

@@ -64,8 +64,8 @@ static const char *const emitted_names[] = {
 
 // Names that the functions of a loop define or call.
 static const char *const locals[] = {
-    "a", "ahead", "args", "b", "begin", "block", "c", "c_end", "chain", "chunk", "d", "dmask", "dvec", "end", "i", "i0", "i1",
-    "is_next", "j", "mask", "n", "o", "r", "rows", "run", "start", "sum", "u", "vec", "fma", "fmaf", "fmod", "fmodf", "sqrt", "sqrtf", "memcpy"};
+    "a", "ahead", "args", "b", "begin", "block", "c", "c_end", "chain", "d", "dmask", "dvec", "end", "i", "i0", "i1",
+    "is_next", "j", "mask", "n", "o", "r", "rows", "run", "start", "strip", "sum", "u", "vec", "fma", "fmaf", "fmod", "fmodf", "sqrt", "sqrtf", "memcpy"};
 // clang-format on
 
 // Names are compared with hundreds of words, so first by their first letter.
@@ -222,9 +222,10 @@ static bool is_reserved_local(const char *name) {
          ((name[0] == 'd' || name[0] == 'p') && isdigit((unsigned char)name[1]));
 }
 
-static bool is_free_local(const Printer *p, const char *name, const NameSet *taken) {
-  return !is_reserved_local(name) && !IS_AMONG(locals, name) && !is_keyword(name) && !is_of_file(p, name) &&
-         !is_taken(taken, name);
+static bool is_free_local(const Printer *p, const char *name, bool has_label, const NameSet *taken) {
+  // Without a label, it is t and a number.
+  const bool is_word = has_label && (is_reserved_local(name) || IS_AMONG(locals, name) || is_keyword(name));
+  return !is_word && !is_of_file(p, name) && !is_taken(taken, name);
 }
 
 const char *print_local_name(Printer *p, const char *label, NameSet *taken, size_t number) {
@@ -237,10 +238,11 @@ const char *print_local_name(Printer *p, const char *label, NameSet *taken, size
     stem[i] = c >= 0x80 || (c && !isalnum(c)) ? '_' : (char)c;
   }
   snprintf(numbered, sizeof numbered, "%s0", stem);
-  const bool is_reserved_stem = is_reserved_local(numbered) || is_keyword(numbered) || is_of_file(p, stem);
+  const bool is_reserved_stem =
+      is_of_file(p, stem) || (has_label && (is_reserved_local(numbered) || is_keyword(numbered)));
   const char *before = is_reserved_stem ? escape_prefix(p) : "";
   const char *name = has_label ? arena_format(p->scratch, "%s%s", before, stem) : NULL;
-  while (!p->out_of_memory && !(name && is_free_local(p, name, taken))) {
+  while (!p->out_of_memory && !(name && is_free_local(p, name, has_label, taken))) {
     name = arena_format(p->scratch, "%s%s%zu", before, stem, number++);
     if (!name) p->out_of_memory = true;
   }

@@ -1,189 +1,135 @@
-// Prints the nodes of a loop tree. The table `printers` has, for each kind of node, a line of C or a function.
-// Directives in lines stand for fields of the node (lines.c).
+// C as a language of the printer of trees (ir/loops/printer.h): the lines of nodes, and the words in them. values.c has
+// what nodes compute. Of a loop over elements (Loop.by_element) lines differ: elements.c has these.
 #include "backends/codegen/print/tree_printer.h"
 #include "ir/kernel/scatter.h"
+#include "ir/support/escape.h"
 
-// Computed values
+#include <stddef.h>
 
-static void print_end_sum(TreePrinter *l, const LoopNode *n) {
-  if (n->is_vector && tree_element_sums(l->t, n->expr)) {
-    begin_line(l);
-    tree_say(l, n, "const %K %e = v_%l_of_each(%F, ");
-    tree_printf(l, "%d);\n", tree_element_sums(l->t, n->expr));
-    return;
-  }
-  if (n->is_vector) {
-    tree_say_line(l, n, node_is_widened(l->t, n) ? "const %K %e = v_from_d(%F);" : "const %K %e = %F;");
-    return;
-  }
-  const bool is_row = node_is_of_rows(l->t, n);
-  if (is_row) {
-    begin_line(l);
-    tree_say(l, n, "%k %e");
-    tree_printf(l, "[%d];\n", l->t->loop->rows);
-  }
-  begin_line(l);
-  tree_say(l, n, is_row ? "%R%e[r] = " : "const %k %e = ");
-  tree_say(l, n, n->from.buffer == BUFFER_SUM ? "%p_%l(%F);\n" : "(%k)%F;\n");
+// Operands
+
+static void add_operand(TreePrinter *l, const LoopNode *n, ExprId id) {
+  if (n->is_vector && !l->own->elements) add_vector(l, id);
+  else add_scalar(l, id);
 }
 
-static void print_let(TreePrinter *l, const LoopNode *n) {
-  if (node_ends_sum(n)) {
-    print_end_sum(l, n);
-    return;
-  }
-  if (n->from.within) print_lanes_within(l, n);
-  begin_line(l);
-  if (l->t->form[n->expr] == FORM_ROWS) tree_say(l, n, "%e[r] = ");
-  else if (!n->is_vector) tree_printf(l, "const %s %s = ", scalar_type(l, expr_of(l, n)), l->name[n->expr]);
-  else
-    tree_say(l, n, n->from.buffer != BUFFER_SPILL && expr_is_mask(l->k, n->expr) ? "const %Q %e = " : "const %K %e = ");
-  if (n->is_held) add_text(l, "v_hold(");
-  add_value(l, n);
-  add_text(l, n->is_held ? ");\n" : ";\n");
+// What nodes declare
+
+static const char *pointer_type(const TreePrinter *l, const LoopNode *n, bool is_constant) {
+  if (!access_has_addresses(access_of(l, n))) return is_constant ? "const size_t " : "size_t ";
+  if (tree_stores(l->t, n->to.of)) return is_constant ? "{type} *const " : "{type} *";
+  return is_constant ? "const {type} *const " : "const {type} *";
 }
 
-// Sums
-
-static void print_begin_sum(TreePrinter *l, const LoopNode *n) {
-  if (n->count == 1) {
-    tree_say_line(l, n, n->is_vector ? "%V %G = %p_set(%i);" : "double %G = %i;");
-  } else {
-    tree_say_line(l, n, n->is_vector ? "%V %G[%#];" : "double %G[%#];");
-    tree_say_line(l, n, "UNROLL for (int u = 0; u < %#; u++)");
-    tree_say_line(l, n, n->is_vector ? "  %G[u] = %p_set(%i);" : "  %G[u] = %i;");
-  }
+static void add_declared(TreePrinter *l, const LoopNode *n) {
+  if (!n->to.item) tree_say(l, n, pointer_type(l, n, true));
 }
 
-static void print_end_run(TreePrinter *l, const LoopNode *n) {
-  tree_say_line(l, n,
-                node_adds_lanes(l->t, n) ? "%R%G = f64_%c(%G, (double)v_%l(%F));" : "%R%G = d_%c(%G, d_from_v(%F));");
+static void add_let_type(TreePrinter *l, const LoopNode *n) {
+  const bool is_mask = n->from.buffer != BUFFER_SPILL && expr_is_mask(l->k, n->expr);
+  if (n->is_vector) tree_say(l, n, is_mask ? "{mask}" : "{vec}");
+  else tree_add_text(l, scalar_type(l, expr_of(l, n)));
 }
 
-static void print_combine(TreePrinter *l, const LoopNode *n) {
-  begin_line(l);
-  tree_say(l, n, n->is_vector ? "%G = d_%c(%G, " : "%G = f64_%c(%G, (double)%[");
-  if (n->is_vector) add_vector_load(l, n, 'd', false);
-  add_text(l, ");\n");
-}
-
-static void print_update(TreePrinter *l, const LoopNode *n) {
-  if (n->from.buffer) {
-    if (node_ends_run(n)) print_end_run(l, n);
-    else print_combine(l, n);
-    return;
-  }
-  begin_line(l);
-  tree_say(l, n, "%f%g = ");
-  if (n->has_fewer_lanes) tree_say(l, n, "%p_merge(n, ");
-  if (n->is_fused) tree_say(l, n, "%p_fma(%1, %2, %g)");
-  else if (n->is_vector && node_is_widened(l->t, n)) tree_say(l, n, "d_%c(%g, d_from_v(%o))");
-  else if (n->is_vector) tree_say(l, n, "%p_%c(%g, %o)");
-  else tree_say(l, n, "f64_%c(%g, (double)%O)");
-  if (n->has_fewer_lanes) tree_say(l, n, ", %g)");
-  add_text(l, ";\n");
-}
-
-// Stores
-
-static void print_vector_store(TreePrinter *l, const LoopNode *n) {
-  const char memory = access_prefix(l, access_of(l, n)->type);
-  const bool converts = memory != l->prefix;
-  begin_line(l);
-  tree_printf(l, "%c_%s", memory, n->is_streamed ? "stream" : node_is_strided(n) ? "scatter" : "store");
-  tree_say(l, n, node_is_strided(n) ? "%n%t(%M%S, " : "%n%t(%M, ");
-  if (converts) tree_printf(l, "%c_from_%c(", memory, l->prefix);
-  tree_say(l, n, converts ? "%o)%N);\n" : "%o%N);\n");
-}
-
-static void print_store(TreePrinter *l, const LoopNode *n) {
-  if (n->from.buffer) tree_say_line(l, n, "%f%p_store%n(%@, %F%N);");
-  else if (!n->expr) tree_say_line(l, n, "%[ = %i;");
-  else if (!n->is_vector) print_scalar_store(l, n);
-  else if (buffer_info[n->to.buffer].space == SPACE_STACK) tree_say_line(l, n, "v_store(%@, %o);");
-  else if (access_is_mask(access_of(l, n))) tree_say_line(l, n, "%Q_store(%@, %o);");
-  else print_vector_store(l, n);
-}
-
-static void print_move(TreePrinter *l, const LoopNode *n) {
-  const bool is_store = n->from.buffer == BUFFER_COPY;
-  if (node_is_of_rows(l->t, n))
-    tree_say_line(l, n,
-                  is_store ? "%fv_scatter_rows(p_%a, %+, (ptrdiff_t)%s, %F, rows);"
-                           : "v_gather_rows(%G, p_%a, %+, (ptrdiff_t)%s, rows);");
-  else if (!n->count) tree_say_line(l, n, "v_store(%>, v_load%t(%@));");
-  else if (n->is_streamed) tree_say_line(l, n, "v_stream_rows%t(%G, %F, %#);");
-  else tree_say_line(l, n, is_store ? "v_store_rows%t(%G%S, %F, %#);" : "v_load_rows%t(%G, %F%S, %#);");
-}
-
-// Pointers, local arrays, flags
-
-// Prints the beginning of a row: a pointer, or, for elements without addresses, an element's number.
-static void print_pointer(TreePrinter *l, const LoopNode *n) {
-  begin_line(l);
-  if (n->to.item) tree_say(l, n, "%G = ");
-  else if (!access_has_addresses(access_of(l, n))) tree_say(l, n, "const size_t %G = ");
-  else tree_say(l, n, tree_stores(l->t, n->to.of) ? "%T *const %G = " : "const %T *const %G = ");
-  tree_say(l, n, n->test ? "%? ? %@ : NULL;\n" : "%@;\n");
-}
-
-static void print_array(TreePrinter *l, const LoopNode *n) {
-  const bool are_pointers = n->to.buffer == BUFFER_ROW && !access_is_own(l->t, n->to.of);
-  begin_line(l);
-  if (are_pointers && !access_has_addresses(access_of(l, n))) add_text(l, "size_t ");
-  else if (are_pointers) tree_say(l, n, tree_stores(l->t, n->to.of) ? "%T *" : "const %T *");
-  else if (n->to.buffer == BUFFER_ROW) tree_say(l, n, "%T ");
+static void add_item_type(TreePrinter *l, const LoopNode *n) {
+  if (n->to.buffer == BUFFER_ROW) tree_say(l, n, access_is_own(l->t, n->to.of) ? "{type} " : pointer_type(l, n, false));
   else tree_printf(l, "%s ", n->to.buffer == BUFFER_VALUE ? scalar_type(l, &l->k->exprs[n->to.of]) : "float");
-  tree_say(l, n, n->is_vector ? "%G[%# * %L];\n" : "%G[%#];\n");
 }
 
-static void print_buffer(TreePrinter *l, const LoopNode *n) {
-  static const char *const lines[BUFFER_KINDS][2] = {
-      // [has a test]
-      [BUFFER_PARTIALS] = {"%T *const %G = %@;", "%T *const %G = %? ? %@ : NULL;"},
-      [BUFFER_HELD] = {"%V %G = %p_load%n(%@%N);", "%V %G = %? ? %p_load%n(%@%N) : %p_set(%i);"}};
-  const char *line = lines[n->to.buffer][n->test != NULL];
-  if (line) tree_say_line(l, n, line);
-  else if (n->from.buffer) print_pointer(l, n);
-  else if (n->to.buffer == BUFFER_SUM || n->to.buffer == BUFFER_TOTAL) print_begin_sum(l, n);
-  else print_array(l, n);
+// What nodes store and add
+
+static void add_partials_vector(TreePrinter *l, const LoopNode *n) {
+  add_vector_load(l, n, 'd', false);
 }
 
-static void print_index(TreePrinter *l, const LoopNode *n) {
-  const bool is_sum = n->is_counter && n->value->op == INDEX_ADD && index_is_var(n->value->args[0], n->var);
-  if (is_sum) {
-    begin_line(l);
-    tree_say(l, n, "%v += ");
-    add_index_as(l, n->value->args[1], INDEX_SIZE);
-    add_text(l, ";\n");
-  } else if (n->value->op == INDEX_EXISTS) tree_say_line(l, n, "const %y %v = %x != NULL;");
-  else if (n->test) tree_say_line(l, n, "const %y %v = !%? ? 0 : %x;");
-  else tree_say_line(l, n, n->is_counter ? "%y %v = %x;" : "const %y %v = %x;");
+static void add_vector_store(TreePrinter *l, const LoopNode *n) {
+  const char memory = access_prefix(l, access_of(l, n)->type);
+  const bool converts = memory != *l->own->prefix;
+  tree_printf(l, "%c_%s", memory, n->is_streamed ? "stream" : node_is_strided(n) ? "scatter" : "store");
+  tree_say(l, n, node_is_strided(n) ? "{_n}{suffix}({memory}{stride}, " : "{_n}{suffix}({memory}, ");
+  if (converts) tree_printf(l, "%c_from_%c(", memory, *l->own->prefix);
+  tree_say(l, n, converts ? "{operand}){lanes})" : "{operand}{lanes})");
 }
 
-// Loops
-
-static void print_body(TreePrinter *l, const LoopNode *body) {
-  add_text(l, "{\n");
-  l->indent++;
-  print_nodes(l, body);
-  l->indent--;
-  tree_say_line(l, body, "}");
+static void add_store(TreePrinter *l, const LoopNode *n) {
+  if (!n->is_vector || l->own->elements) add_scalar_store(l, n);
+  else if (buffer_info[n->to.buffer].space == SPACE_STACK) tree_say(l, n, "v_store({at}, {operand})");
+  else if (access_is_mask(access_of(l, n))) tree_say(l, n, "{mask}_store({at}, {operand})");
+  else add_vector_store(l, n);
 }
 
-static void print_for(TreePrinter *l, const LoopNode *n) {
-  const bool is_one = n->vectors ? l->t->loop->by_element == 1 : index_is(n->step, 1);
-  begin_line(l);
-  tree_say(l, n, n->is_unrolled ? "%fUNROLL for (" : "%ffor (");
-  // Only whole steps, without the tail. Said as `o + 4 <= end`, gcc 12 -O2 drops some second loops over whole steps.
-  if (n->is_counter) tree_say(l, n, is_one ? "; %v < %E" : "; %E - %v >= %s");
-  else tree_say(l, n, n->is_down ? "%y %v = %E; %v-- > %B" : "%y %v = %B; %v < %E");
-  if (n->bound) tree_say(l, n, " && %v < %b");
-  if (n->vectors && !is_one) tree_printf(l, "; i += %d) ", l->t->loop->by_element);
-  else tree_say(l, n, n->is_down ? ";) " : is_one ? "; %v++) " : "; %v += %s) ");
-  if (n->vectors) l->elements = n;
-  print_body(l, n->body);
-  if (n->vectors) l->elements = NULL;
+// Calls
+
+void print_partial_parameters(TreePrinter *l, bool is_call) {
+  for (const LoopNode *n = l->t->block; n; n = n->next)
+    if (n->kind == NODE_BUFFER) tree_say(l, n, is_call ? ", {to}" : ", {type} *{to}");
+}
+
+void print_step_name(TreePrinter *l, bool is_tail) {
+  tree_printf(l, "%s_kernel%zu_%s%zu", l->own->identifier, l->own->number, is_tail ? "rest" : "step",
+              l->own->loop_index);
+}
+
+static void add_call(TreePrinter *l, const LoopNode *n) {
+  Var parameters[MOST_PARAMETERS];
+  const int count = tree_parameters(l->t, n->has_fewer_lanes, parameters);
+  print_step_name(l, n->has_fewer_lanes);
+  tree_add_text(l, "(a");
+  l->own->mentions_args = true;
+  print_partial_parameters(l, true);
+  for (int i = 0; i < count; i++) {
+    const VarKind kind = parameters[i].kind;
+    tree_add_text(l, kind == VAR_LANES ? ", (int)" : ", ");
+    if (kind == VAR_ROWS) tree_say(l, n, "{count}");
+    else if (kind == VAR_LANES) add_factor(l, n->value);
+    else if (kind == VAR_COLUMN_END) tree_say(l, n, "{end}");
+    else tree_add_var(l, parameters[i]);
+  }
+  tree_add_text(l, ");");
+}
+
+// All rows from begin to end have one index on the batch axis. Arithmetic is modulo 2^64, so that an index out of range
+// selects no row.
+static void add_scatter(TreePrinter *l, const LoopNode *n) {
+  Scatter s;
+  if (!kernel_find_scatter(l->k, &s)) return; // never in a verified tree
+  Printer *p = l->own->p;
+  const Axis *axes = l->k->axes;
+  const char *nrows = number_text(l, axes[s.rows].extent, axes[s.rows].monomial);
+  const char *width = number_text(l, axes[s.columns].extent, axes[s.columns].monomial);
+  const char *count = number_text(l, axes[s.summed].extent, axes[s.summed].monomial);
+  const char *first = "0", *others = "0"; // the batch's first row of the result, and of what is added
+  if (s.batch >= 0) first = checked(p, arena_format(p->scratch, "begin / %s * %s", nrows, nrows));
+  if (s.batch >= 0) others = checked(p, arena_format(p->scratch, "begin / %s * %s", nrows, count));
+  const char *line = arena_format(p->scratch,
+                                  "const size_t first = %s, others = %s;\n"
+                                  "{scalar} *const to = a->%s;\n"
+                                  "const {scalar} *const from = a->%s;\n"
+                                  "const %s *const indices = a->%s;\n"
+                                  "for (size_t e = begin * %s; e < end * %s; e++) to[e] = 0;\n"
+                                  "for (size_t i = 0; i < %s; i++) {\n"
+                                  "  uint64_t place = (uint64_t)indices[i];\n"
+                                  "  if (indices[i] < 0) place += %s;\n"
+                                  "  const size_t row = first + (size_t)place;\n"
+                                  "  if (place < %s && row >= begin && row < end)\n"
+                                  "    {prefix}_add_row(to + row * %s, from + (others + i) * %s, %s);\n}",
+                                  first, others, member_name(l, node_access(n)), member_name(l, s.from),
+                                  element_types[l->k->accesses[s.indices].type].name, member_name(l, s.indices), width,
+                                  width, count, nrows, nrows, width, width, width);
+  tree_say(l, n, checked(p, line));
+}
+
+// Loops and branches
+
+void print_nodes(TreePrinter *l, const LoopNode *nodes) {
+  bool has_lanes = false;
+  for (const LoopNode *n = nodes; n; n = n->next) {
+    if (!l->own->elements || !print_of_elements(l, n)) tree_print_node(l, n);
+    has_lanes |= n->kind == NODE_INDEX && n->var.kind == VAR_LANES;
+  }
+  if (!has_lanes || l->mentions >> VAR_LANES & 1) return;
+  tree_begin_line(l);
+  tree_add_text(l, "(void)n; // panels have memory for all lanes\n");
 }
 
 static bool is_line(const LoopNode *nodes) {
@@ -192,117 +138,270 @@ static bool is_line(const LoopNode *nodes) {
 
 // Two branches of a line each have no braces.
 static void print_branch(TreePrinter *l, const LoopNode *n, const LoopNode *branch) {
-  if (!is_line(n->body) || !is_line(n->otherwise)) {
-    print_body(l, branch);
+  l->is_line_begun = is_line(n->body) && is_line(n->otherwise);
+  if (l->is_line_begun) {
+    print_nodes(l, branch);
     return;
   }
-  l->is_line_begun = true;
+  tree_add_text(l, "{\n");
+  l->indent++;
   print_nodes(l, branch);
+  l->indent--;
+  tree_begin_line(l);
+  tree_add_text(l, "}\n");
 }
 
-static void print_if(TreePrinter *l, const LoopNode *n) {
-  begin_line(l);
-  tree_say(l, n, "%f");
+static void print_bodies(TreePrinter *l, const LoopNode *n) {
+  if (n->vectors) l->own->elements = n;
   print_branch(l, n, n->body);
+  if (n->vectors) l->own->elements = NULL;
   if (!n->otherwise) return;
-  begin_line(l);
-  add_text(l, "else ");
+  tree_begin_line(l);
+  tree_add_text(l, "else ");
   print_branch(l, n, n->otherwise);
 }
 
-// Blocks
+// Words. Some functions have a parameter that says which of several words is added: a member's offset, or a number.
 
-void print_partial_parameters(TreePrinter *l, bool is_call) {
-  for (const LoopNode *n = l->t->block; n; n = n->next)
-    if (n->kind == NODE_BUFFER) tree_say(l, n, is_call ? ", %G" : ", %T *%G");
+static void add_value_of_var(TreePrinter *l, const LoopNode *n) {
+  const bool is_int = var_info[n->var.kind].is_int, is_cast = is_int && index_type(n->value) == INDEX_SIZE;
+  if (is_cast) tree_add_text(l, "(int)");
+  tree_add_operand(l, n->value, is_cast ? PRECEDENCE_VALUE : 0, !is_int);
 }
 
-void print_step_name(TreePrinter *l, bool is_tail) {
-  tree_printf(l, "%s_kernel%zu_%s%zu", l->p->identifier, l->number, is_tail ? "rest" : "step", l->loop_index);
+static void add_stride(TreePrinter *l, const LoopNode *n) {
+  tree_add_text(l, index_type(n->step) == INDEX_SIZE ? ", (ptrdiff_t)" : ", ");
+  add_factor(l, n->step);
 }
 
-static void add_argument(TreePrinter *l, const LoopNode *n, Var parameter) {
-  switch (parameter.kind) {
-  case VAR_ROWS: tree_say(l, n, ", %#"); return;
-  case VAR_LANES: tree_say(l, n, ", (int)%X"); return;
-  case VAR_COLUMN_END: tree_say(l, n, ", %E"); return;
-  default: add_text(l, ", "); add_var(l, parameter);
-  }
+static void add_offset_of_rows(TreePrinter *l, const LoopNode *n) {
+  const Address *at = n->to.item ? &n->to : &n->from;
+  if (at->index) tree_add_index(l, at->index, 0);
+  else tree_add_text(l, "0");
 }
 
-static void print_step_call(TreePrinter *l, const LoopNode *n) {
-  Var parameters[MOST_PARAMETERS];
-  const int count = tree_parameters(l->t, n->has_fewer_lanes, parameters);
-  begin_line(l);
-  print_step_name(l, n->has_fewer_lanes);
-  add_text(l, "(a");
-  l->mentions_args = true;
-  print_partial_parameters(l, true);
-  for (int i = 0; i < count; i++) add_argument(l, n, parameters[i]);
-  add_text(l, ");\n");
+static void add_outside(TreePrinter *l, const LoopNode *n) {
+  const double outside = access_of(l, n)->outside;
+  if (l->k->is_s64) add_integer(l->out, type_integer(outside));
+  else add_number(l->out, outside, l->k->is_f64);
 }
 
-typedef struct NodePrinter {
-  const char *line; // with directives; NULL: `print` prints the node
-  void (*print)(TreePrinter *l, const LoopNode *n);
-} NodePrinter;
-
-// All rows from begin to end have one index on the batch axis. Arithmetic is modulo 2^64, so that an index out of range
-// selects no row.
-static void print_scatter(TreePrinter *l, const LoopNode *n) {
-  Scatter s;
-  if (!kernel_find_scatter(l->k, &s)) return; // never in a verified tree
-  const Axis *axes = l->k->axes;
-  const char *nrows = number_text(l, axes[s.rows].extent, axes[s.rows].monomial);
-  const char *width = number_text(l, axes[s.columns].extent, axes[s.columns].monomial);
-  const char *count = number_text(l, axes[s.summed].extent, axes[s.summed].monomial);
-  if (s.batch < 0) tree_printf(l, "  const size_t first = 0, others = 0;\n");
-  else
-    tree_printf(l, "  const size_t first = begin / %s * %s, others = begin / %s * %s;\n", nrows, nrows, nrows, count);
-  tree_say_line(l, n, "%k *const to = %m;");
-  tree_printf(l, "  const %s *const from = ", l->scalar);
-  add_member(l, s.from);
-  tree_printf(l, ";\n  const %s *const indices = ", element_types[l->k->accesses[s.indices].type].name);
-  add_member(l, s.indices);
-  tree_printf(l,
-              ";\n  for (size_t e = begin * %s; e < end * %s; e++) to[e] = 0;\n"
-              "  for (size_t i = 0; i < %s; i++) {\n"
-              "    uint64_t place = (uint64_t)indices[i];\n    if (indices[i] < 0) place += %s;\n"
-              "    const size_t row = first + (size_t)place;\n"
-              "    if (place < %s && row >= begin && row < end)\n"
-              "      %c_add_row(to + row * %s, from + (others + i) * %s, %s);\n  }\n",
-              width, width, count, nrows, nrows, l->prefix, width, width, width);
+static void add_value(TreePrinter *l, const LoopNode *n) {
+  add_operand(l, n, n->expr);
 }
 
-static const NodePrinter printers[] = {
-    [NODE_COMMENT] = {"// Sweep: %w", NULL},
-    [NODE_INDEX] = {NULL, print_index},
-    [NODE_FOR] = {NULL, print_for},
-    [NODE_IF] = {NULL, print_if},
-    [NODE_BUFFER] = {NULL, print_buffer},
-    [NODE_LET] = {NULL, print_let},
-    [NODE_UPDATE] = {NULL, print_update},
-    [NODE_STORE] = {NULL, print_store},
-    [NODE_MOVE] = {NULL, print_move},
-    [NODE_BARRIER] = {"V_LEAVE(%G);", NULL},
-    [NODE_PREFETCH] = {"v_prefetch_l2(%@);", NULL},
-    [NODE_CALL] = {NULL, print_step_call},
-    [NODE_SCATTER] = {NULL, print_scatter},
-    [NODE_FENCE] = {"v_fence();", NULL},
+static void add_argument(TreePrinter *l, const LoopNode *n, size_t argument) {
+  add_operand(l, n, expr_of(l, n)->args[argument]);
+}
+
+static void add_identity(TreePrinter *l, const LoopNode *n) {
+  add_number(l->out, reductions[node_reduction(l->t, n)].identity, node_is_f64(l->t, n));
+}
+
+static void add_int(TreePrinter *l, const LoopNode *n) {
+  tree_add_text(l, var_type(n->var));
+}
+
+static void add_integer_value(TreePrinter *l, const LoopNode *n) {
+  add_integer(l->out, expr_of(l, n)->integer);
+}
+
+static void add_vector_call(TreePrinter *l, const LoopNode *n) {
+  const bool is_call = l->t->calls_long && expr_is_long(expr_of(l, n)->op);
+  tree_say(l, n, is_call ? "{file}_call_{prefix}_{operator}({vectors})" : "{prefix}_{operator}({vectors})");
+}
+
+static void add_node_memory(TreePrinter *l, const LoopNode *n) {
+  add_memory(l, node_memory(n));
+}
+
+static void add_within(TreePrinter *l, const LoopNode *n) {
+  add_factor(l, n->from.within);
+}
+
+static void add_words(TreePrinter *l, const LoopNode *n) {
+  if (!l->own->p->is_canonical) text_add_user_string(l->out, SINK_COMMENT, n->words);
+}
+
+static void add_width(TreePrinter *l, const LoopNode *n, size_t width) {
+  tree_printf(l, "%d", width ? (int)width : tree_element_sums(l->t, n->expr));
+}
+
+static void add_nrows(TreePrinter *l, const LoopNode *n) {
+  (void)n;
+  tree_printf(l, "%d", l->t->loop->rows);
+}
+
+static void add_name(TreePrinter *l, const LoopNode *n, size_t member) {
+  (void)n;
+  tree_add_text(l, *(const char *const *)((const char *)l->own + member));
+}
+
+static void add_variable(TreePrinter *l, const LoopNode *n, size_t kind) {
+  (void)n;
+  tree_add_var(l, loop_var((VarKind)kind));
+}
+
+static void add_of_type(TreePrinter *l, const LoopNode *n, size_t member) {
+  tree_add_text(l, *(const char *const *)((const char *)&element_types[access_of(l, n)->type] + member));
+}
+
+static const Word words[] = {
+    {"0", .add_of = add_formula_operand, .of = 0}, // the operands of a scalar formula
+    {"1", .add_of = add_formula_operand, .of = 1},
+    {"2", .add_of = add_formula_operand, .of = 2},
+    {"address", WHEN_TEST, "{test} ? {at} : NULL", "{at}"}, // of a pointer
+    {"arguments", WHEN_BINARY, "{0}, {1}", "{0}"},
+    {"b_address", WHEN_BINARY, ", &b"}, // of the function of an operation, its second operand, in some forms
+    {"b_loaded", WHEN_BINARY, ", *b"},
+    {"b_pointer", WHEN_BINARY, ", const {vec} *b"},
+    {"b_scalar", WHEN_BINARY, ", {scalar} b"},
+    {"b_vector", WHEN_BINARY, ", {vec} b"},
+    {"bounded", WHEN_BOUND, " && {var} < {bound}"},
+    {"call", .add = add_call},
+    {"computed", .add = add_computed}, // what a NODE_LET computes
+    {"declared", .add = add_declared}, // the type of a pointer, unless its array is declared
+    {"each", .add = add_each},         // declares a value of each element
+    {"element", .add = add_element},
+    {"element_sum", .add = add_element_sum}, // an assignment
+    {"else_outside", WHEN_ALWAYS, " : {prefix}_set({outside})"},
+    {"f", WHEN_KERNEL_F64, NULL, "f"},
+    {"file", .add_of = add_name, .of = offsetof(LanguageState, identifier)},
+    {"first", .add_of = add_argument, .of = 0}, // the first factor of a product
+    // Only whole steps. Said as `o + 4 <= end`, gcc 12 -O2 drops some second loops over whole steps.
+    {"goes_on", WHEN_BY_ONE, "{var} < {end}", "{end} - {var} >= {step}"},
+    {"held", WHEN_TEST, "{test} ? {loaded} : {v}_set({identity})", "{loaded}"},
+    {"held_element", WHEN_TEST, "{test} ? {element} : {identity}", "{element}"},
+    {"identity", .add = add_identity},
+    {"if", WHEN_TEST, "if ({test}) "},
+    {"index", WHEN_VECTOR, "({begin})", "{axis}"},
+    {"initial", WHEN_VECTOR, "{v}_set({identity})", "{identity}"}, // of accumulators
+    {"int", .add = add_int},                                       // the type of {var}
+    {"integer", .add = add_integer_value},
+    {"item_type", .add = add_item_type}, // of an array
+    {"LANES", .add_of = add_width, .of = LANES},
+    {"lanes", WHEN_FEWER_LANES, ", {nlanes}"},
+    {"let", WHEN_VALUE_OF_ROW, "{expr}[r]", "const {let_type} {expr}"},
+    {"let_type", .add = add_let_type},
+    {"loaded", WHEN_ALWAYS, "{v}_load{_n}({at}{lanes})"},
+    {"mask", .add_of = add_name, .of = offsetof(LanguageState, mask)}, // the kernel's types
+    {"memory", .add = add_node_memory},           // {at}, as arguments of functions on elements of its type
+    {"merge", WHEN_FEWER_LANES, "{v}_merge(n, "}, // before a sum of some lanes; {merged}: behind it
+    {"merged", WHEN_FEWER_LANES, ", {total})"},
+    {"_n", WHEN_FEWER_LANES, "_n"},         // suffix of functions on some lanes
+    {"narrow", WHEN_KERNEL_F64, "(float)"}, // to f32; {wide}: back
+    {"narrowed", WHEN_WIDENED, "v_from_d({from})", "{from}"},
+    {"narrowed_element", WHEN_WIDENED, "({scalar}){from}", "{from}"},
+    {"next", .add = add_next}, // of a loop
+    {"nitems", WHEN_VECTOR, "{count} * {LANES}", "{count}"},
+    {"nlanes", .add_of = add_variable, .of = VAR_LANES},
+    {"nloaded", WHEN_FEWER_LANES, "{nlanes}", "{LANES}"},
+    {"nrows", .add = add_nrows},
+    {"offset", .add = add_offset_of_rows}, // of the vectors of rows, in each row
+    {"operand", .add = add_value},         // {expr}: a vector, or a scalar
+    {"operand_of_sum", WHEN_F64, "(double){operand}", "{operand}"},
+    {"outside", .add = add_outside},     // what a load outside of the tensor yields
+    {"part_load", .add = add_part_load}, // of the lanes within the bound
+    {"partials", WHEN_VECTOR, "d_{combine}({to}, {partials_vector})", "f64_{combine}({to}, (double){element})"},
+    {"partials_vector", .add = add_partials_vector},
+    {"prefix", .add_of = add_name,
+     .of = offsetof(LanguageState, prefix)}, // of functions on the kernel's vectors: v, d or l
+    {"reciprocal", .add = add_reciprocal},
+    {"register", .add = add_register}, // declares a buffer of each element
+    // A sum's scalar: an array of one for each row of the micro-kernel, if it has several.
+    {"result", WHEN_OF_ROWS, "{scalar} {expr}[{nrows}];\n{rows}{expr}[r]", "const {scalar} {expr}"},
+    {"rows", WHEN_OF_ROWS, "UNROLL for (int r = 0; r < rows; r++) "},
+    {"scalar", .add_of = add_name, .of = offsetof(LanguageState, scalar)},
+    {"scalar_load", .add = add_scalar_load},
+    {"scalar_sum", WHEN_F64, "double", "float"},
+    {"scatter", .add = add_scatter},
+    {"second", .add_of = add_argument, .of = 1},
+    {"span", .add = add_span}, // declares the lanes within the bound of a load's vector
+    {"store", .add = add_store},
+    {"stored", WHEN_STREAMED, "stream_rows{suffix}({to}", "store_rows{suffix}({to}{stride}"}, // of rows
+    {"stride", .add = add_stride}, // ", step": the distance in memory from lane to lane
+    {"suffix", .add_of = add_of_type,
+     .of = offsetof(ElementType, suffix)}, // of functions on elements of the access's type
+    {"sum", WHEN_VECTOR, "{vector_sum}", "f64_{combine}({total}, (double){operand})"}, // with the value of {expr}
+    {"sum_type", WHEN_VECTOR, "{v_type}", "double"},
+    {"third", .add_of = add_argument, .of = 2},
+    {"to_f32", .add_of = add_of_type, .of = offsetof(ElementType, from)},
+    {"to_first", .add = add_to_first},               // the first lane within the bound, after the address of lane 0
+    {"to_kernel", WHEN_KERNEL_F64, NULL, "(float)"}, // from f64
+    {"type", .add_of = add_of_type, .of = offsetof(ElementType, name)}, // of an element in memory
+    {"unless_within", WHEN_FEWER_LANES, "within_{expr}.count ? ",
+     "within_{expr}.count == {LANES} ? {whole_load} : within_{expr}.count ? "},
+    {"unrolled", WHEN_UNROLLED, "UNROLL "},
+    {"V", WHEN_F64, "D", "V"},
+    {"v", WHEN_F64, "d", "v"}, // prefix of functions on a sum's vectors
+    {"v_type", WHEN_F64, "dvec", "vec"},
+    {"value", .add = add_value_of_var}, // in the type of {var}
+    {"vec", .add_of = add_name, .of = offsetof(LanguageState, vec)},
+    {"widened", WHEN_WIDENED, "(double)"},
+    {"vector_call", .add = add_vector_call},
+    {"vector_sum", WHEN_WIDENED, "d_{combine}({total}, d_from_v({operand}))", "{v}_{combine}({total}, {operand})"},
+    {"vectors", .add = add_vector_arguments},
+    {"whole_load", .add = add_whole_load},
+    {"wide", WHEN_KERNEL_F64, "(double)"},
+    {"width", .add_of = add_width, .of = 0}, // elements with accumulators of their own
+    {"within", .add = add_within},           // the index of lane 0 that a bound limits
+    {"words", .add = add_words},
+    {NULL}};
+
+static const Line lines[] = {
+    {NODE_COMMENT, WHEN_ALWAYS, "// Sweep: {words}"},
+    {NODE_INDEX, WHEN_ADVANCES, "{var} += {added};"},
+    {NODE_INDEX, WHEN_COUNTER, "{int} {var} = {value};"},
+    {NODE_INDEX, WHEN_EXISTS, "const {int} {var} = {value} != NULL;"},
+    {NODE_INDEX, WHEN_TEST, "const {int} {var} = !{test} ? 0 : {value};"},
+    {NODE_INDEX, WHEN_ALWAYS, "const {int} {var} = {value};"},
+    {NODE_FOR, WHEN_COUNTER, "{if}{unrolled}for (; {goes_on}{bounded}; {next}) "},
+    {NODE_FOR, WHEN_DOWN, "{if}{unrolled}for ({int} {var} = {end}; {var}-- > {begin}{bounded};) "},
+    {NODE_FOR, WHEN_ALWAYS, "{if}{unrolled}for ({int} {var} = {begin}; {var} < {end}{bounded}; {next}) "},
+    {NODE_IF, WHEN_TEST, "{if}"},
+    {NODE_IF, WHEN_ALWAYS, ""},
+    {NODE_BUFFER, WHEN_TO_PARTIALS, "{type} *const {to} = {address};"},
+    {NODE_BUFFER, WHEN_TO_HELD, "{v_type} {to} = {held};"},
+    {NODE_BUFFER, WHEN_FROM, "{declared}{to} = {address};"},
+    {NODE_BUFFER, WHEN_TO_SUMS,
+     "{sum_type} {to}[{count}];\n"
+     "UNROLL for (int u = 0; u < {count}; u++)\n"
+     "  {to}[u] = {initial};"},
+    {NODE_BUFFER, WHEN_TO_SUM, "{sum_type} {to} = {initial};"},
+    {NODE_BUFFER, WHEN_ALWAYS, "{item_type}{to}[{nitems}];"},
+    {NODE_LET, WHEN_FROM_EACH, "const {vec} {expr} = v_{reduction}_of_each({from}, {width});"},
+    {NODE_LET, WHEN_FROM_VECTOR, "const {vec} {expr} = {narrowed};"},
+    {NODE_LET, WHEN_FROM_SUM, "{result} = {v}_{reduction}({from});"},
+    {NODE_LET, WHEN_FROM_TOTAL, "{result} = ({scalar}){from};"},
+    {NODE_LET, WHEN_ALWAYS, "{span}{let} = {computed};"},
+    {NODE_UPDATE, WHEN_FROM_LANES, "{rows}{to} = f64_{combine}({to}, (double)v_{reduction}({from}));"},
+    {NODE_UPDATE, WHEN_FROM_SUM, "{rows}{to} = d_{combine}({to}, d_from_v({from}));"},
+    {NODE_UPDATE, WHEN_FROM, "{to} = {partials};"},
+    {NODE_UPDATE, WHEN_FUSED, "{if}{total} = {merge}{v}_fma({first}, {second}, {total}){merged};"},
+    {NODE_UPDATE, WHEN_ALWAYS, "{if}{total} = {merge}{sum}{merged};"},
+    {NODE_STORE, WHEN_FROM, "{if}{v}_store{_n}({at}, {from}{lanes});"},
+    {NODE_STORE, WHEN_EXPR, "{store};"},
+    {NODE_STORE, WHEN_ALWAYS, "{element} = {identity};"},
+    {NODE_MOVE, WHEN_FROM_VECTORS, "{if}v_scatter_rows(p_{access}, {offset}, (ptrdiff_t){step}, {from}, rows);"},
+    {NODE_MOVE, WHEN_OF_ROWS, "v_gather_rows({to}, p_{access}, {offset}, (ptrdiff_t){step}, rows);"},
+    {NODE_MOVE, WHEN_FROM_COPY, "v_{stored}, {from}, {count});"},
+    {NODE_MOVE, WHEN_COUNT, "v_load_rows{suffix}({to}, {from}{stride}, {count});"},
+    {NODE_MOVE, WHEN_ALWAYS, "v_store({to_address}, v_load{suffix}({at}));"},
+    {NODE_BARRIER, WHEN_ALWAYS, "V_LEAVE({to});"},
+    {NODE_PREFETCH, WHEN_ALWAYS, "v_prefetch_l2({at});"},
+    {NODE_CALL, WHEN_ALWAYS, "{call}"},
+    {NODE_SCATTER, WHEN_ALWAYS, "{scatter}"},
+    {NODE_FENCE, WHEN_ALWAYS, "v_fence();"},
+    {0}};
+
+const Language c_language = {
+    .lines = lines,
+    .words = words,
+    .print_bodies = print_bodies,
+    .add_number = add_own_number,
+    .add_var = add_var_of_element,
+    .add_index = add_index,
+    .add_tensor = add_tensor,
+    .add_lane = add_lane,
+    .has_casts = true,
 };
-
-void print_nodes(TreePrinter *l, const LoopNode *n) {
-  bool has_lanes = false;
-  for (; n; n = n->next) {
-    const NodePrinter *printer = &printers[n->kind];
-    if (l->elements && print_of_elements(l, n)) continue;
-    if (printer->line) tree_say_line(l, n, printer->line);
-    else printer->print(l, n);
-    if (n->kind != NODE_INDEX || n->var.kind != VAR_LANES) continue;
-    has_lanes = true;
-    l->mentions_lanes = false;
-  }
-  if (!has_lanes || l->mentions_lanes) return;
-  begin_line(l);
-  add_text(l, "(void)n; // panels have memory for all lanes\n");
-}

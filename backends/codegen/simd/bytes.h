@@ -3,6 +3,8 @@
 // Loads and stores of types of 8 and 4 bits as vectors of f32, which represents all their numbers exactly. The same for
 // every ISA; follows vector.h and arithmetic.h.
 
+#include "backends/codegen/simd/templates.h"
+
 // A part of f32 from as many bytes.
 #ifndef V_FROM_U8
 #define V_FROM_U8(p) __extension__({ const uint8_t *from_ = (p); const v_part r_ = {V_EACH(V_BYTE)}; r_; })
@@ -105,205 +107,17 @@ static inline uint8_t e4m3_from_f32(float x) {
   return (uint8_t)(sign | (u < 121U << 23 ? subnormal : u <= f32_bits(464) ? normal : 0x7f));
 }
 
-static inline vec v_gather_n_s8(const int8_t *p, ptrdiff_t stride, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride];
-  return v_load(x);
-}
-
-static inline vec v_gather_s8(const int8_t *p, ptrdiff_t stride) { return v_gather_n_s8(p, stride, 16); }
-
-static inline vec v_load_n_s8(const int8_t *p, int n) {
-  vec a;
-  V_FOR_I {
-    int8_t bytes[V_LANES];
-    V_LOAD_BYTES_N(bytes, p, i * V_LANES, n);
-    a.p[i] = V_FROM_S8(bytes);
-  }
-  return a;
-}
-
-static inline vec v_load_s8(const int8_t *p) { vec a; V_FOR_I a.p[i] = V_FROM_S8(V_AT(p, i)); return a; }
-
-static inline void v_scatter_n_s8(int8_t *p, ptrdiff_t stride, vec a, int n) {
-  float x[16];
-  v_store(x, a);
-  for (int i = 0; i < n; i++) p[i * stride] = s8_from_f32(x[i]);
-}
-
-static inline void v_scatter_s8(int8_t *p, ptrdiff_t stride, vec a) { v_scatter_n_s8(p, stride, a, 16); }
-
-static inline void v_store_n_s8(int8_t *p, vec a, int n) {
-  V_FOR_I {
-    uint8_t bytes[V_LANES];
-    V_PUT_BYTES(bytes, v_part_nearest(a.p[i], -128, 127));
-    V_STORE_BYTES_N((uint8_t *)p, bytes, i * V_LANES, n);
-  }
-}
-
-static inline void v_store_s8(int8_t *p, vec a) {
-  V_FOR_I V_PUT_BYTES((uint8_t *)V_AT(p, i), v_part_nearest(a.p[i], -128, 127));
-}
-
-static inline vec v_gather_n_u8(const uint8_t *p, ptrdiff_t stride, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride];
-  return v_load(x);
-}
-
-static inline vec v_gather_u8(const uint8_t *p, ptrdiff_t stride) { return v_gather_n_u8(p, stride, 16); }
-
-static inline vec v_load_n_u8(const uint8_t *p, int n) {
-  vec a;
-  V_FOR_I {
-    uint8_t bytes[V_LANES];
-    V_LOAD_BYTES_N(bytes, p, i * V_LANES, n);
-    a.p[i] = V_FROM_U8(bytes);
-  }
-  return a;
-}
-
-static inline vec v_load_u8(const uint8_t *p) { vec a; V_FOR_I a.p[i] = V_FROM_U8(V_AT(p, i)); return a; }
-
-static inline void v_scatter_n_u8(uint8_t *p, ptrdiff_t stride, vec a, int n) {
-  float x[16];
-  v_store(x, a);
-  for (int i = 0; i < n; i++) p[i * stride] = u8_from_f32(x[i]);
-}
-
-static inline void v_scatter_u8(uint8_t *p, ptrdiff_t stride, vec a) { v_scatter_n_u8(p, stride, a, 16); }
-
-static inline void v_store_n_u8(uint8_t *p, vec a, int n) {
-  V_FOR_I {
-    uint8_t bytes[V_LANES];
-    V_PUT_BYTES(bytes, v_part_nearest(a.p[i], 0, 255));
-    V_STORE_BYTES_N((uint8_t *)p, bytes, i * V_LANES, n);
-  }
-}
-
-static inline void v_store_u8(uint8_t *p, vec a) {
-  V_FOR_I V_PUT_BYTES(V_AT(p, i), v_part_nearest(a.p[i], 0, 255));
-}
-
-static inline vec v_gather_n_e4m3(const uint8_t *p, ptrdiff_t stride, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = f32_from_e4m3(p[i * stride]);
-  return v_load(x);
-}
-
-static inline vec v_gather_e4m3(const uint8_t *p, ptrdiff_t stride) { return v_gather_n_e4m3(p, stride, 16); }
-
-static inline vec v_load_n_e4m3(const uint8_t *p, int n) { return v_gather_n_e4m3(p, 1, n); }
-
-static inline vec v_load_e4m3(const uint8_t *p) {
-  float x[16];
-  for (int i = 0; i < 16; i++) x[i] = f32_from_e4m3(p[i]);
-  return v_load(x);
-}
-
-static inline void v_scatter_n_e4m3(uint8_t *p, ptrdiff_t stride, vec a, int n) {
-  float x[16];
-  v_store(x, a);
-  for (int i = 0; i < n; i++) p[i * stride] = e4m3_from_f32(x[i]);
-}
-
-static inline void v_scatter_e4m3(uint8_t *p, ptrdiff_t stride, vec a) { v_scatter_n_e4m3(p, stride, a, 16); }
-
-static inline void v_store_n_e4m3(uint8_t *p, vec a, int n) { v_scatter_n_e4m3(p, 1, a, n); }
-
-static inline void v_store_e4m3(uint8_t *p, vec a) {
-  float x[16];
-  v_store(x, a);
-  for (int i = 0; i < 16; i++) p[i] = e4m3_from_f32(x[i]);
-}
-
-static inline vec v_gather_n_e5m2(const uint8_t *p, ptrdiff_t stride, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = f32_from_e5m2(p[i * stride]);
-  return v_load(x);
-}
-
-static inline vec v_gather_e5m2(const uint8_t *p, ptrdiff_t stride) { return v_gather_n_e5m2(p, stride, 16); }
-
-static inline vec v_load_n_e5m2(const uint8_t *p, int n) { return v_gather_n_e5m2(p, 1, n); }
-
-static inline vec v_load_e5m2(const uint8_t *p) {
-  float x[16];
-  for (int i = 0; i < 16; i++) x[i] = f32_from_e5m2(p[i]);
-  return v_load(x);
-}
-
-static inline void v_scatter_n_e5m2(uint8_t *p, ptrdiff_t stride, vec a, int n) {
-  float x[16];
-  v_store(x, a);
-  for (int i = 0; i < n; i++) p[i * stride] = e5m2_from_f32(x[i]);
-}
-
-static inline void v_scatter_e5m2(uint8_t *p, ptrdiff_t stride, vec a) { v_scatter_n_e5m2(p, stride, a, 16); }
-
-static inline void v_store_n_e5m2(uint8_t *p, vec a, int n) { v_scatter_n_e5m2(p, 1, a, n); }
-
-static inline void v_store_e5m2(uint8_t *p, vec a) {
-  float x[16];
-  v_store(x, a);
-  for (int i = 0; i < 16; i++) p[i] = e5m2_from_f32(x[i]);
-}
-
-static inline vec v_round_e4m3(vec a) {
-  uint8_t b[16];
-  v_store_e4m3(b, a);
-  return v_load_e4m3(b);
-}
-
-static inline dvec d_round_e4m3(dvec a) { return d_from_v(v_round_e4m3(v_from_d(a))); }
-
-static inline vec v_round_e5m2(vec a) {
-  uint8_t b[16];
-  v_store_e5m2(b, a);
-  return v_load_e5m2(b);
-}
-
-static inline dvec d_round_e5m2(dvec a) { return d_from_v(v_round_e5m2(v_from_d(a))); }
-
-static inline vec v_gather_at_n_s8(const int8_t *p, ptrdiff_t stride, places o, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride + o.at[i]];
-  return v_load(x);
-}
-
-static inline vec v_gather_at_s8(const int8_t *p, ptrdiff_t stride, places o) { return v_gather_at_n_s8(p, stride, o, 16); }
-
-static inline vec v_gather_at_n_b8(const uint8_t *p, ptrdiff_t stride, places o, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = p[i * stride + o.at[i]] != 0;
-  return v_load(x);
-}
-
-static inline vec v_gather_at_b8(const uint8_t *p, ptrdiff_t stride, places o) { return v_gather_at_n_b8(p, stride, o, 16); }
-
-static inline vec v_gather_at_n_e4m3(const uint8_t *p, ptrdiff_t stride, places o, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = f32_from_e4m3(p[i * stride + o.at[i]]);
-  return v_load(x);
-}
-
-static inline vec v_gather_at_e4m3(const uint8_t *p, ptrdiff_t stride, places o) { return v_gather_at_n_e4m3(p, stride, o, 16); }
-
-static inline vec v_gather_at_n_e5m2(const uint8_t *p, ptrdiff_t stride, places o, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = f32_from_e5m2(p[i * stride + o.at[i]]);
-  return v_load(x);
-}
-
-static inline vec v_gather_at_e5m2(const uint8_t *p, ptrdiff_t stride, places o) { return v_gather_at_n_e5m2(p, stride, o, 16); }
-
-static inline vec v_gather_at_n_u8(const uint8_t *p, ptrdiff_t stride, places o, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride + o.at[i]];
-  return v_load(x);
-}
-
-static inline vec v_gather_at_u8(const uint8_t *p, ptrdiff_t stride, places o) { return v_gather_at_n_u8(p, stride, o, 16); }
+EACH_BYTE(s8, int8_t, S8, -128, 127, (uint8_t *)V_AT)
+EACH_BYTE(u8, uint8_t, U8, 0, 255, V_AT)
+EACH_FLOAT8(e4m3)
+EACH_FLOAT8(e5m2)
+EACH_ROUND(e4m3)
+EACH_ROUND(e5m2)
+EACH_GATHER_AT(s8, int8_t, (float)p[i * stride + o.at[i]])
+EACH_GATHER_AT(b8, uint8_t, p[i * stride + o.at[i]] != 0)
+EACH_GATHER_AT(e4m3, uint8_t, f32_from_e4m3(p[i * stride + o.at[i]]))
+EACH_GATHER_AT(e5m2, uint8_t, f32_from_e5m2(p[i * stride + o.at[i]]))
+EACH_GATHER_AT(u8, uint8_t, (float)p[i * stride + o.at[i]])
 
 // 4 bits: two elements per byte, the first in the low half. They have no addresses: an access begins with element
 // number `first` of the array p.
@@ -326,143 +140,14 @@ static inline void put_u4(uint8_t *p, size_t i, float x) { put_half(p, i, neares
 
 static inline void put_s4(uint8_t *p, size_t i, float x) { put_half(p, i, nearest_from_f32(x, -8, 7)); }
 
-static inline vec v_gather_at_n_s4(const uint8_t *p, size_t first, ptrdiff_t stride, places o, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = f32_from_s4(p, first + (size_t)(i * stride + o.at[i]));
-  return v_load(x);
-}
-
-static inline vec v_gather_at_s4(const uint8_t *p, size_t first, ptrdiff_t stride, places o) {
-  return v_gather_at_n_s4(p, first, stride, o, 16);
-}
-
-static inline vec v_gather_n_s4(const uint8_t *p, size_t first, ptrdiff_t stride, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = f32_from_s4(p, first + (size_t)(i * stride));
-  return v_load(x);
-}
-
-static inline vec v_gather_s4(const uint8_t *p, size_t first, ptrdiff_t stride) { return v_gather_n_s4(p, first, stride, 16); }
-
-static inline vec v_load_n_s4(const uint8_t *p, size_t first, int n) { return v_gather_n_s4(p, first, 1, n); }
-
-static inline vec v_load_s4(const uint8_t *p, size_t first) { return v_gather_n_s4(p, first, 1, 16); }
-
-static inline void v_scatter_n_s4(uint8_t *p, size_t first, ptrdiff_t stride, vec a, int n) {
-  float x[16];
-  v_store(x, a);
-  for (int i = 0; i < n; i++) put_s4(p, first + (size_t)(i * stride), x[i]);
-}
-
-static inline void v_scatter_s4(uint8_t *p, size_t first, ptrdiff_t stride, vec a) { v_scatter_n_s4(p, first, stride, a, 16); }
-
-static inline void v_store_n_s4(uint8_t *p, size_t first, vec a, int n) { v_scatter_n_s4(p, first, 1, a, n); }
-
-static inline void v_store_s4(uint8_t *p, size_t first, vec a) { v_scatter_n_s4(p, first, 1, a, 16); }
-
-static inline vec v_gather_at_n_u4(const uint8_t *p, size_t first, ptrdiff_t stride, places o, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = f32_from_u4(p, first + (size_t)(i * stride + o.at[i]));
-  return v_load(x);
-}
-
-static inline vec v_gather_at_u4(const uint8_t *p, size_t first, ptrdiff_t stride, places o) {
-  return v_gather_at_n_u4(p, first, stride, o, 16);
-}
-
-static inline vec v_gather_n_u4(const uint8_t *p, size_t first, ptrdiff_t stride, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = f32_from_u4(p, first + (size_t)(i * stride));
-  return v_load(x);
-}
-
-static inline vec v_gather_u4(const uint8_t *p, size_t first, ptrdiff_t stride) { return v_gather_n_u4(p, first, stride, 16); }
-
-static inline vec v_load_n_u4(const uint8_t *p, size_t first, int n) { return v_gather_n_u4(p, first, 1, n); }
-
-static inline vec v_load_u4(const uint8_t *p, size_t first) { return v_gather_n_u4(p, first, 1, 16); }
-
-static inline void v_scatter_n_u4(uint8_t *p, size_t first, ptrdiff_t stride, vec a, int n) {
-  float x[16];
-  v_store(x, a);
-  for (int i = 0; i < n; i++) put_u4(p, first + (size_t)(i * stride), x[i]);
-}
-
-static inline void v_scatter_u4(uint8_t *p, size_t first, ptrdiff_t stride, vec a) { v_scatter_n_u4(p, first, stride, a, 16); }
-
-static inline void v_store_n_u4(uint8_t *p, size_t first, vec a, int n) { v_scatter_n_u4(p, first, 1, a, n); }
-
-static inline void v_store_u4(uint8_t *p, size_t first, vec a) { v_scatter_n_u4(p, first, 1, a, 16); }
+EACH_HALF(s4)
+EACH_HALF(u4)
 
 // Integers of 16 bits.
 static inline int16_t s16_from_f32(float x) { return (int16_t)nearest_from_f32(x, -32768, 32767); }
 
-static inline vec v_gather_n_s16(const int16_t *p, ptrdiff_t stride, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride];
-  return v_load(x);
-}
-
-static inline vec v_gather_s16(const int16_t *p, ptrdiff_t stride) { return v_gather_n_s16(p, stride, 16); }
-
-static inline vec v_load_n_s16(const int16_t *p, int n) { return v_gather_n_s16(p, 1, n); }
-
-static inline vec v_load_s16(const int16_t *p) { return v_gather_n_s16(p, 1, 16); }
-
-static inline void v_scatter_n_s16(int16_t *p, ptrdiff_t stride, vec a, int n) {
-  float x[16];
-  v_store(x, a);
-  for (int i = 0; i < n; i++) p[i * stride] = s16_from_f32(x[i]);
-}
-
-static inline void v_scatter_s16(int16_t *p, ptrdiff_t stride, vec a) { v_scatter_n_s16(p, stride, a, 16); }
-
-static inline void v_store_n_s16(int16_t *p, vec a, int n) { v_scatter_n_s16(p, 1, a, n); }
-
-static inline void v_store_s16(int16_t *p, vec a) { v_scatter_n_s16(p, 1, a, 16); }
-
-static inline vec v_gather_at_n_s16(const int16_t *p, ptrdiff_t stride, places o, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride + o.at[i]];
-  return v_load(x);
-}
-
-static inline vec v_gather_at_s16(const int16_t *p, ptrdiff_t stride, places o) {
-  return v_gather_at_n_s16(p, stride, o, 16);
-}
+EACH_INTEGER(s16, int16_t, (float)p, v, vec, float, f32)
 
 static inline uint16_t u16_from_f32(float x) { return (uint16_t)nearest_from_f32(x, 0, 65535); }
 
-static inline vec v_gather_n_u16(const uint16_t *p, ptrdiff_t stride, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride];
-  return v_load(x);
-}
-
-static inline vec v_gather_u16(const uint16_t *p, ptrdiff_t stride) { return v_gather_n_u16(p, stride, 16); }
-
-static inline vec v_load_n_u16(const uint16_t *p, int n) { return v_gather_n_u16(p, 1, n); }
-
-static inline vec v_load_u16(const uint16_t *p) { return v_gather_n_u16(p, 1, 16); }
-
-static inline void v_scatter_n_u16(uint16_t *p, ptrdiff_t stride, vec a, int n) {
-  float x[16];
-  v_store(x, a);
-  for (int i = 0; i < n; i++) p[i * stride] = u16_from_f32(x[i]);
-}
-
-static inline void v_scatter_u16(uint16_t *p, ptrdiff_t stride, vec a) { v_scatter_n_u16(p, stride, a, 16); }
-
-static inline void v_store_n_u16(uint16_t *p, vec a, int n) { v_scatter_n_u16(p, 1, a, n); }
-
-static inline void v_store_u16(uint16_t *p, vec a) { v_scatter_n_u16(p, 1, a, 16); }
-
-static inline vec v_gather_at_n_u16(const uint16_t *p, ptrdiff_t stride, places o, int n) {
-  float x[16] = {0};
-  for (int i = 0; i < n; i++) x[i] = (float)p[i * stride + o.at[i]];
-  return v_load(x);
-}
-
-static inline vec v_gather_at_u16(const uint16_t *p, ptrdiff_t stride, places o) {
-  return v_gather_at_n_u16(p, stride, o, 16);
-}
+EACH_INTEGER(u16, uint16_t, (float)p, v, vec, float, f32)

@@ -129,7 +129,7 @@ Address vector_address(NestBuilder *r, AccessId id) {
     const Index *lane = access_is_mask(a) ? index_of(&r->b, INDEX_DIVIDE, lane_index(r), number(r, 8)) : lane_index(r);
     index = add_term(r, a, v, lane, index);
   }
-  return (Address){.buffer = BUFFER_ROW, .of = id, .item = is_row ? ITEM_OF_ROW : ITEM_ONLY, .index = index};
+  return (Address){.buffer = BUFFER_ROW, .of = id, .item = is_row ? &item_of_row : NULL, .index = index};
 }
 
 // The address of the vector that an expression of this level loads or stores: relative to a row pointer, which only

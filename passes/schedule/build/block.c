@@ -53,10 +53,10 @@ static void begin_partials(NestBuilder *r) {
                       .from = {.buffer = BUFFER_TENSOR, .of = root->access, .index = index},
                       .test = all_partials_test(r, root->access)});
     if (!axes_nelems(r->k, axes)) continue;
-    LoopNode *elements = open_for(r, VAR_ELEMENT, number(r, 0), count, number(r, 1));
+    LoopNode *elements = open_for(r, VAR_LANE, number(r, 0), count, number(r, 1));
     elements->test = partial_test(r, root->access);
     add(r, (LoopNode){.kind = NODE_STORE,
-                      .to = {.buffer = BUFFER_PARTIALS, .of = root->access, .index = var(r, VAR_ELEMENT, 0)}});
+                      .to = {.buffer = BUFFER_PARTIALS, .of = root->access, .index = var(r, VAR_LANE, 0)}});
     close_body(r);
   }
 }

@@ -7,8 +7,10 @@
 //   partial sums, back to memory
 #include "passes/schedule/build/nest_builder.h"
 
-static Item item_of(const NestBuilder *r, ExprId sum) {
-  return has_rows(r) ? ITEM_OF_ROW : tree_element_sums(r->t, sum) ? ITEM_OF_ELEMENT : ITEM_ONLY;
+// The accumulator that the sum is added to: the row's, or with rows in lanes that of the element.
+static const Index *item_of(NestBuilder *r, ExprId sum) {
+  if (has_rows(r)) return &item_of_row;
+  return tree_element_sums(r->t, sum) ? index_of(&r->b, INDEX_REMAINDER, lane_index(r), number(r, LANES)) : NULL;
 }
 
 static void update_vector(NestBuilder *r, const Root *root) {
@@ -64,10 +66,10 @@ static void need_body(NestBuilder *r, int depth) {
     if (is_root_at(r, root, depth)) need_root(r, root);
 }
 
-// Whether an expression is computed before the loop over rows: it is the same for all rows, and needs no sum that ends
-// in this body.
+// Whether an expression is computed before the loop over rows: it takes nothing of single rows, and needs no sum that
+// ends in this body.
 static bool is_before_rows(const NestBuilder *r, ExprId id) {
-  return !varies_by_row(r, r->k->exprs[id].axes) && r->ready[id] <= r->sweep;
+  return !r->is_of_row[id] && r->ready[id] <= r->sweep;
 }
 
 static void make_vectors(NestBuilder *r, bool before_rows) {
@@ -78,7 +80,7 @@ static void make_vectors(NestBuilder *r, bool before_rows) {
 
 static void make_scalars_of_row(NestBuilder *r) {
   for (ExprId id = 1; id < r->k->nexprs; id++)
-    if (is_emitted(r, id) && expr_level(r, id) == LEVEL_MIDDLE && is_of_row(r, r->k->exprs[id].axes))
+    if (is_emitted(r, id) && expr_level(r, id) == LEVEL_MIDDLE && has_rows(r) && r->is_of_row[id])
       make_scalar(r, id, ~0U);
 }
 

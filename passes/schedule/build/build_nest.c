@@ -35,8 +35,8 @@ static void make_scalars(NestBuilder *r, int depth, bool depends_on_sums) {
   need_sweep(r, r->sweep);
   for (ExprId id = 1; id < r->k->nexprs; id++) {
     const AxisSet axes = r->k->exprs[id].axes;
-    if (is_emitted(r, id) && expr_level(r, id) == LEVEL_MIDDLE && depth_of(r, axes) == depth && !is_of_row(r, axes) &&
-        (r->ready[id] > r->sweep) == depends_on_sums)
+    if (is_emitted(r, id) && expr_level(r, id) == LEVEL_MIDDLE && depth_of(r, axes) == depth &&
+        !(has_rows(r) && r->is_of_row[id]) && (r->ready[id] > r->sweep) == depends_on_sums)
       make_scalar(r, id, ~0U);
   }
 }

@@ -19,7 +19,7 @@ static bool has_near_rows(const LoopTree *t, const LoopNode *n) {
                               ? n->is_vector && node_is_strided(n)
                               : n->kind == NODE_LET && node_load(t, n) == LOAD_STRIDED && !k->exprs[n->expr].args[0];
   return is_strided && !n->has_fewer_lanes && loop_has(loop, LOOP_COLUMNS) && loop->rows >= k->costs->transposed_rows &&
-         at->buffer == BUFFER_ROW && at->item == ITEM_OF_ROW && a->type == TYPE_F32 && !k->is_f64 &&
+         at->buffer == BUFFER_ROW && at->item && a->type == TYPE_F32 && !k->is_f64 &&
          a->stride[loop->axes[loop->nouter - 1]] == 1;
 }
 

@@ -91,10 +91,12 @@ void find_indices(NestBuilder *r, AxisSet axes, bool by_row) {
     if (axes >> axis & 1) {
       const Index *index = index_of(&r->b, INDEX_DIVIDE, row, index_number(&r->b, below, monomial));
       const bool is_first = of_rows ? below * own->extent == loop->rows : i == 0;
-      if (!is_first) index = index_of(&r->b, INDEX_REMAINDER, index, index_number(&r->b, own->extent, own->monomial));
+      if (!own->extent) index = index_number(&r->b, 0, 0); // there are no iterations
+      else if (!is_first)
+        index = index_of(&r->b, INDEX_REMAINDER, index, index_number(&r->b, own->extent, own->monomial));
       set(r, (Var){VAR_AXIS, (uint32_t)axis}, index);
     }
-    if (!own->extent) continue; // there are no iterations
+    if (!own->extent) continue;
     below *= own->extent;
     monomial += own->monomial;
   }

@@ -65,6 +65,16 @@ static void fetch(const Fetching *f, AccessId id, const Index *index) {
 
 // Outer iterations
 
+// The distance in memory from flattened index b to a, along one axis: ((a / below % extent) - (b / below % extent)) *
+// stride. below: the product of the extents of the axes inside of this axis.
+static const Index *distance_along(TreeBuilder *t, const Index *a, const Index *b, const Index *below,
+                                   const Index *extent, const Index *stride) {
+  const Index *there = index_of(t, INDEX_REMAINDER, index_of(t, INDEX_DIVIDE, a, below), extent);
+  const Index *here = index_of(t, INDEX_REMAINDER, index_of(t, INDEX_DIVIDE, b, below), extent);
+  const Index *distance = index_of(t, INDEX_MULTIPLY, index_of(t, INDEX_SUBTRACT, there, here), stride);
+  return index_signed(t, distance);
+}
+
 // With several outer axes: the distance in a tensor from this outer iteration to the prefetched outer iteration.
 static const Index *distance_ahead(const Fetching *f, AccessId id) {
   const Access *a = &f->k->accesses[id];
@@ -75,7 +85,7 @@ static const Index *distance_ahead(const Fetching *f, AccessId id) {
     const int axis = f->loop->axes[i];
     if (a->stride[axis]) {
       const Index *offset =
-          index_distance(f->b, target, current, nelems(f, inside), nelems(f, 1U << axis), stride_of(f, id, axis));
+          distance_along(f->b, target, current, nelems(f, inside), nelems(f, 1U << axis), stride_of(f, id, axis));
       distance = index_of(f->b, INDEX_ADD, distance, offset);
     }
     inside |= 1U << axis;

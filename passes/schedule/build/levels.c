@@ -30,10 +30,6 @@ bool varies_by_row(const NestBuilder *r, AxisSet axes) {
   return axes & loop_outer_axes(r->loop) & ~shared_axes(r);
 }
 
-bool is_of_row(const NestBuilder *r, AxisSet axes) {
-  return has_rows(r) && varies_by_row(r, axes);
-}
-
 bool is_row_pointer(const NestBuilder *r, AccessId id) {
   const Access *a = &r->k->accesses[id];
   return loop_has(r->loop, LOOP_COLUMNS) && has_rows(r) && !access_has_conditions(r->k, a) &&

@@ -28,6 +28,7 @@ typedef struct NestBuilder {
   uint32_t loop_index;
   const Wants *wants;
   int *ready;             // by ExprId: the first sweep before which the expression can be computed
+  bool *is_of_row;        // by ExprId: it, or what it is computed from, has a value for each row of the micro-kernel
   int sweep;              // the sweep that is_needed describes, or ALL_SWEEPS
   bool *is_needed;        // by ExprId: for the sweep or hoisted code being built
   bool is_tail;           // the micro-kernel being built is the tail: rows in lanes, but fewer than LANES
@@ -43,8 +44,7 @@ int vector_axis(const NestBuilder *r);
 bool has_rows(const NestBuilder *r);                    // a micro-kernel computes several rows
 bool peels_rows(const NestBuilder *r);                  // the sweep being built stores rows from cache lines on
 bool varies_by_row(const NestBuilder *r, AxisSet axes); // a value over these axes differs between a micro-kernel's rows
-AxisSet shared_axes(const NestBuilder *r);          // outer axes whose index is the same in all rows of a micro-kernel
-bool is_of_row(const NestBuilder *r, AxisSet axes); // and a micro-kernel has several
+AxisSet shared_axes(const NestBuilder *r); // outer axes whose index is the same in all rows of a micro-kernel
 bool is_row_pointer(const NestBuilder *r, AccessId id); // each row of a micro-kernel has its own pointer
 Level expr_level(const NestBuilder *r, ExprId id);
 Level root_level(const NestBuilder *r, const Root *root);
@@ -139,6 +139,16 @@ void begin_sums(NestBuilder *r, int depth);
 void end_sums(NestBuilder *r, int depth);
 void begin_segments(NestBuilder *r); // of all sums of vectors
 void end_segments(NestBuilder *r);   // adds the sums of the segments to totals
+
+// segment_lengths.c
+
+// What loop_sum_order computes of literal extents, for an open innermost extent (Segments.is_open). VAR_CHAIN: the
+// additions to the accumulator in an iteration of the middle axes, of `width` elements of the vector axis.
+// VAR_RUN_LENGTH: the iterations in a segment, if VAR_CHAIN is at most LONGEST_SEGMENT.
+const Index *index_chain(TreeBuilder *b, const Index *width);
+const Index *index_run_length(TreeBuilder *b);
+// chain_iterations of an open extent; at least 1.
+const Index *index_chain_iterations(TreeBuilder *b, const Index *extent, int64_t inside);
 
 // body.c, build_nest.c
 

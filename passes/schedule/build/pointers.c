@@ -61,7 +61,7 @@ void set_pointer(NestBuilder *r, AccessId id, bool is_written) {
   if (!varies_by_row(r, access_axes(r->k, a))) return;
   const bool may_be_null = is_written && access_has_addresses(a) && is_optional(r, id);
   add(r, (LoopNode){.kind = NODE_BUFFER,
-                    .to = {.buffer = BUFFER_ROW, .of = id, .item = has_rows(r) ? ITEM_OF_ROW : ITEM_ONLY},
+                    .to = {.buffer = BUFFER_ROW, .of = id, .item = has_rows(r) ? &item_of_row : NULL},
                     .from = element_address(r, id, loop_outer_axes(r->loop)),
                     .test = may_be_null ? var(r, VAR_WANTED, id) : NULL});
 }

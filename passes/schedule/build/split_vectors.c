@@ -27,7 +27,7 @@ static bool use_own_accumulator(LoopNode *n, const LoopTree *t, int count) {
   if (node_combines(t, n) || !loop_sums_in_lanes(t->loop)) return true;
   Address *const sums[] = {&n->to, &n->from};
   for (int i = 0; i < 2 && n->kind != NODE_BUFFER; i++)
-    if (is_sum(sums[i])) sums[i]->item = sums[i]->item == ITEM_OF_ROW ? ITEM_OF_BOTH : ITEM_OF_VECTOR;
+    if (is_sum(sums[i])) sums[i]->item = sums[i]->item ? &item_of_both : &item_of_vector;
   if (n->kind == NODE_BUFFER && is_sum(&n->to)) n->count *= count;
   return true;
 }

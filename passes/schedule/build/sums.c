@@ -69,7 +69,7 @@ void begin_segments(NestBuilder *r) {
 }
 
 void end_segments(NestBuilder *r) {
-  const Item item = has_rows(r) ? ITEM_OF_ROW : ITEM_ONLY;
+  const Index *item = has_rows(r) ? &item_of_row : NULL;
   for (const Root *root = r->loop->roots; root < roots_end(r); root++)
     if (is_lane_sum(r, root) && sum_order_has_segments(root->order))
       add(r, (LoopNode){.kind = NODE_UPDATE,
@@ -82,7 +82,7 @@ static void end_sum(NestBuilder *r, const Root *root) {
   const Level level = expr_level(r, root->expr);
   const bool has_total = sum_order_has_segments(root->order);
   const bool differs = level == LEVEL_ROW || level == LEVEL_VECTOR; // else the sum is the same in all rows
-  const Item item = !has_rows(r) ? ITEM_ONLY : differs ? ITEM_OF_ROW : ITEM_FIRST;
+  const Index *item = !has_rows(r) ? NULL : differs ? &item_of_row : number(r, 0);
   add(r, (LoopNode){.kind = NODE_LET,
                     .from = {.buffer = has_total ? BUFFER_TOTAL : BUFFER_SUM, .of = root->expr, .item = item},
                     .expr = root->expr,

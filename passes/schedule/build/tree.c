@@ -27,6 +27,15 @@ static void find_forms(NestBuilder *r) {
   }
 }
 
+// Of an axis whose index is the same in all rows, scalars are in arrays of rows all the same.
+static void find_values_of_rows(NestBuilder *r) {
+  for (ExprId id = 1; id < r->k->nexprs; id++) {
+    const Expr *e = &r->k->exprs[id];
+    r->is_of_row[id] = varies_by_row(r, e->axes) || r->t->form[id] == FORM_ROWS;
+    for (int a = 0; a < 3 && !expr_is_reduction(e); a++) r->is_of_row[id] |= r->is_of_row[e->args[a]];
+  }
+}
+
 // Checked builds verify the tree after each pass.
 static const struct TreePass {
   const char *name;
@@ -62,8 +71,9 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
                    .loop_index = loop,
                    .wants = wants ? wants : &none,
                    .ready = ARENA_ARRAY(arena, int, k->nexprs),
+                   .is_of_row = ARENA_ARRAY(arena, bool, k->nexprs),
                    .is_needed = ARENA_ARRAY(arena, bool, k->nexprs)};
-  if (!r.t || !r.ready || !r.is_needed) return NULL;
+  if (!r.t || !r.ready || !r.is_of_row || !r.is_needed) return NULL;
   *r.t = (LoopTree){.schedule = s,
                     .k = k,
                     .loop = r.loop,
@@ -74,6 +84,7 @@ LoopTree *loop_tree(const Schedule *s, uint32_t loop, const Wants *wants, Arena 
   r.nest = loop_nest(k, r.loop, &r.segments);
   find_ready(&r);
   find_forms(&r);
+  find_values_of_rows(&r);
   if (!kernel_is_scatter(k)) build_micro_kernel(&r, &r.t->step);
   r.is_tail = loop_has(r.loop, LOOP_ROW_LANES);
   if (r.is_tail) build_micro_kernel(&r, &r.t->tail_step);

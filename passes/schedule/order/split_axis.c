@@ -46,7 +46,7 @@ bool kernel_split_axis(Kernel *k, int axis, int64_t inner) {
   if (!name) return false;
   memmove(&k->axes[axis + 1], &k->axes[axis], (size_t)(k->naxes - axis) * sizeof *k->axes);
   k->naxes++;
-  k->axes[axis] = (Axis){.name = name, .extent = (whole.extent + inner - 1) / inner};
+  k->axes[axis] = (Axis){.name = name, .extent = (whole.extent + inner - 1) / inner, .places = whole.places};
   k->axes[axis + 1].extent = inner;
   for (ExprId i = 1; i < k->nexprs; i++) {
     k->exprs[i].axes = insert_axis(k->exprs[i].axes, axis);

@@ -3,10 +3,8 @@
 
 #include "ir/support/splitmix.h"
 
-#include <string.h>
-
 static bool forms_equal(const SumForm *a, const SumForm *b) {
-  return a->extents == b->extents && sum_order_equal(&a->order, &b->order);
+  return a->places == b->places && a->extents == b->extents && sum_order_equal(&a->order, &b->order);
 }
 
 static bool has_form(const SumForms *forms, const SumForm *form) {
@@ -60,36 +58,34 @@ static uint64_t hash_row(uint64_t hash, const Row *row) {
   return splitmix64(splitmix64(hash ^ (uint64_t)row->extent) ^ (uint64_t)row->monomial);
 }
 
-// is_flat: the axes are one row whatever their extents, as outer axes are, if they have the order of their names.
-static uint64_t hash_extents(const Kernel *k, const Loop *loop, const SumLevel *first, bool is_flat) {
+// Sets the form's axes and extents. is_flat: the axes are one row whatever their extents, as outer axes are.
+static void set_axes(SumForm *f, const Kernel *k, const Loop *loop, bool is_flat) {
+  const SumLevel *first = &f->order.levels[0];
   Row row = {1, 0};
-  uint64_t hash = 0;
-  const char *inside = NULL;
   for (int i = loop->nouter + loop->ninner; i-- > 0;) {
     const Axis *axis = &k->axes[loop->axes[i]];
-    if (!(first->axes >> loop->axes[i] & 1)) continue;
-    if (inside && !(is_flat ? strcmp(axis->name, inside) < 0 : are_one_row(first, &row, axis, !hash))) {
-      hash = hash_row(hash, &row);
+    if (!(first->axes >> loop->axes[i] & 1) || (axis->extent == 1 && !axis->monomial)) continue;
+    if (f->places && !is_flat && !are_one_row(first, &row, axis, !f->extents)) {
+      f->extents = hash_row(f->extents, &row);
       row = (Row){1, 0};
     }
     row = (Row){times(row.extent, axis->extent), row.monomial + axis->monomial};
-    inside = axis->name;
+    f->places = places_join(axis->places, f->places);
   }
-  return hash_row(hash, &row);
+  f->extents = hash_row(f->extents, &row);
 }
 
 static SumForm form_of(const Kernel *k, const Loop *loop, const Root *root) {
   SumForm f = {.order = *root->order};
   f.order.segments = (Segments){0};
   leave_out_totals(k, &f.order);
-  f.extents = hash_extents(k, loop, &f.order.levels[0], root->kind == ROOT_REDUCE_OUTER);
+  set_axes(&f, k, loop, root->kind == ROOT_REDUCE_OUTER);
   for (int i = 0; i < f.order.nlevels; i++) f.order.levels[i].axes = 0;
   return f;
 }
 
 void sum_forms_add(SumForms *forms, const Schedule *s) {
   for (size_t i = 0; i < s->nloops; i++) {
-    forms->are_in_lanes |= loop_sums_in_lanes(&s->loops[i]) && loop_has_roots(&s->loops[i], ROOT_REDUCE_INNER);
     for (size_t n = 0; n < s->loops[i].nroots; n++) {
       const Root *root = &s->loops[i].roots[n];
       if (!root->order || reduction_is_exact(s->kernel, root->order->reduction)) continue;
@@ -102,15 +98,10 @@ void sum_forms_add(SumForms *forms, const Schedule *s) {
 void sum_forms_add_all(SumForms *forms, const SumForms *others) {
   for (int i = 0; i < others->count; i++) add(forms, &others->forms[i]);
   forms->are_more |= others->are_more;
-  forms->are_in_lanes |= others->are_in_lanes;
 }
 
-static bool has_all(const SumForms *forms, const SumForms *others) {
+bool sum_forms_include(const SumForms *forms, const SumForms *others) {
   int i = 0;
   while (i < others->count && has_form(forms, &others->forms[i])) i++;
-  return i == others->count;
-}
-
-bool sum_forms_equal(const SumForms *one, const SumForms *other) {
-  return !one->are_more && !other->are_more && has_all(one, other) && has_all(other, one);
+  return i == others->count && !forms->are_more && !others->are_more;
 }

@@ -7,6 +7,7 @@
 
 typedef struct SumForm {
   SumOrder order;   // without axes and segments, and without levels that change nothing
+  uint64_t places;  // the reduced axes, in the order of additions (Axis.places)
   uint64_t extents; // a hash of the reduced axes' extents; neighbours whose elements are added as one row are one
 } SumForm;
 
@@ -15,14 +16,13 @@ enum { MOST_SUM_FORMS = 24 };
 typedef struct SumForms { // each form once
   SumForm forms[MOST_SUM_FORMS];
   int count;
-  bool are_more;     // there are others
-  bool are_in_lanes; // some sums are of products or windows: each lane has its own
+  bool are_more; // there are others
 } SumForms;
 
 // Adds the forms of the schedule's sums. Maxima and the like, which are the same in any order, have none.
 void sum_forms_add(SumForms *forms, const Schedule *s);
 void sum_forms_add_all(SumForms *forms, const SumForms *others);
-// Whether both have the same forms. False if either has too many to know.
-bool sum_forms_equal(const SumForms *one, const SumForms *other);
+// Whether the others are all among the forms. False if either are too many to know.
+bool sum_forms_include(const SumForms *forms, const SumForms *others);
 
 #endif

@@ -143,12 +143,22 @@ static ExprId replace(Saving *s, size_t at, ExprId id) { // NOLINT(misc-no-recur
   return s->replaced[id] = result;
 }
 
+// An inner sum of the loop is now that of another expression.
+static void replace_sum(Schedule *schedule, const Loop *loop, ExprId before, ExprId now) {
+  for (ScheduledSum *sum = schedule->sums; sum < schedule->sums + schedule->nsums; sum++)
+    if (&schedule->loops[sum->loop] == loop && sum->inner == before) sum->inner = now;
+}
+
 static void replace_roots(Saving *s, size_t at) {
   const LoopSweep *p = &s->sweeps[at];
   if (p->sweep == 0) memset(s->sum, 0, s->noriginals * sizeof *s->sum);
   memset(s->replaced, 0, s->noriginals * sizeof *s->replaced);
-  for (size_t i = 0; i < p->loop->nroots; i++)
-    if (p->loop->roots[i].sweep == p->sweep) p->loop->roots[i].expr = replace(s, at, p->loop->roots[i].expr);
+  for (Root *root = p->loop->roots; root < p->loop->roots + p->loop->nroots; root++) {
+    if (root->sweep != p->sweep) continue;
+    const ExprId before = root->expr;
+    root->expr = replace(s, at, before);
+    if (root->kind == ROOT_REDUCE_INNER) replace_sum(s->schedule, p->loop, before, root->expr);
+  }
   for (ExprId id = 1; id < s->noriginals; id++)
     if (expr_is_reduction(&s->k->exprs[id]) && s->replaced[id]) s->sum[id] = s->replaced[id];
 }

@@ -3,8 +3,8 @@
 // The oracle is the interpreter on the graph as it was read. Compiled code, and the interpreter on the graph after
 // passes, may be as far from it as roundings move the result (tests/noise.h), element by element: roundings of the
 // graph as it was read, and for compiled code those of the graph after passes, too. Of one graph and the same passes,
-// loop trees (tests/loops) and compiled programs have the same bits: instruction set, threads, the machine's caches and
-// the compiler's effort change none.
+// loop trees (tests/loops) and compiled programs have the same bits: instruction set, threads, the machine's caches,
+// the compiler's effort and fusion change none.
 #include "tests/fuzz/program/trial.h"
 
 #include "frontend/api/ngrad.h"

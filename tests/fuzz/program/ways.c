@@ -20,6 +20,7 @@ typedef struct Passes { // a group of ways with the same passes
   const char *disabled[MOST_DISABLED];
   size_t ndisabled;
   bool no_fuse;
+  const struct Passes *alike; // these give the same bits; NULL: none have to
   bool has_small_slice_groups;
   bool is_left_out;    // while a finding of another group is reduced
   bool is_interpreted; // the graph after the passes has been interpreted
@@ -113,6 +114,7 @@ static void run_trees(Trial *t, Passes *p, const Graph *lowered, const Program *
     return;
   }
   trial_compare(t, lowered, t->got[side], "loops-values", name);
+  if (p->alike && p->alike->bits) compare_bits(t, p->alike, t->got[side], name, "fusion-bits");
   keep_bits(t, p, t->got[side], name);
 }
 
@@ -246,7 +248,8 @@ static void choose_passes(Trial *t, Passes *p) {
 void trial_run_ways(Trial *t) {
   enum { MOST_GROUPS = 4 };
   const bool is_compiled = t->options->is_compiled;
-  Passes fused = {.name = "fused", .has_small_slice_groups = true}, unfused = {.name = "not fused", .no_fuse = true};
+  Passes fused = {.name = "fused", .has_small_slice_groups = true},
+         unfused = {.name = "not fused", .no_fuse = true, .alike = &fused};
   run_group(t, &fused, 35);
   if (!t->report->kind[0] && (!is_compiled || random_chance(&t->choices, 40))) run_group(t, &unfused, 15);
   int ngroups = is_compiled ? random_chance(&t->choices, 40) : MOST_GROUPS;
