@@ -30,7 +30,7 @@ count() { # STATUS NAME
 }
 
 typed() { # GRAPH; without the comment on memory, which passes change
-  "$ngrad" check "$1" >"$work/typed" && grep -vE '^# (workspace|memory|compiling):' "$work/typed"
+  "$ngrad" check "$1" >"$work/typed" && grep -vE '^# (workspace|memory|compiling|RAM in C):' "$work/typed"
 }
 
 # The text in $work/first is printed again unchanged.

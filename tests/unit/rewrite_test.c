@@ -430,7 +430,7 @@ static void new_nodes_know_their_lines(void **state) {
   Text text;
   text_init(&text, &system_allocator);
   node_print_lines(g->outputs[0]->producer, &text);
-  assert_string_equal(text_string(&text), "lines 18, 20");
+  assert_string_equal(text_string(&text), "lines 19, 21");
   text_deinit(&text);
   graph_free(g);
   diagnostics_deinit(&d);
