@@ -91,10 +91,12 @@ gather() { # FOLDER ENDING...
   for ending in "$@"; do
     for file in "$folder"/*.pair/*"$ending"; do
       case $ending$file in .c*_test.c) continue ;; esac
-      [ "$ending" != _test.c ] || printf '#undef PARALLEL_FOR\n'
-      [ "$ending" != _test.c ] || echo "namespace $(basename "$(dirname "$file")" .pair | sed 's/^/n/') {"
-      echo "#include \"$file\""
-      [ "$ending" != _test.c ] || echo '}'
+      number=${file#"$folder"/}
+      number=${number%%.*}
+      case $ending in
+      _test.c) printf '#undef PARALLEL_FOR\nnamespace n%s {\n#include "%s"\n}\n' "$number" "$file" ;;
+      *) echo "#include \"$file\"" ;;
+      esac
     done
   done
 }

@@ -260,8 +260,8 @@ static void fuzz(Session *s) {
   }
 }
 
-// A file with the number that its comment says its data is made from. With --quick, only what says `# optimised`, as
-// the bug was seen in optimised code alone, has another way than -O0.
+// A file with the number that its comment says its data is made from. Without a comment "# optimised", which tells that
+// the bug was in optimised code alone, --quick takes no way but -O0.
 static bool read_program(Session *s, const char *path) {
   Report *const r = s->report;
   assert(r);
