@@ -217,6 +217,20 @@ part outer 'x_@: [40, 300, 1]
   {op: Maximum, inputs: [p_@, b_@], outputs: [q_@]}
   {op: ReduceSum, inputs: [q_@], outputs: [y_@], attributes: {axes: [1]}}' y_@
 
+# Nor does the number of samples, by the sizes of other tensors: whether lanes lie along the sum or beside it.
+part channels_of_planes 'x_@: [N, 49, 96], order: [0, 2, 1]
+  g_@: [96]
+  b_@: [96]' '{op: LayerNorm, inputs: [x_@, g_@, b_@], outputs: [row_@, row_mean_@, row_variance_@]}' \
+  row_@ row_mean_@ row_variance_@
+part features_of_samples 'x_@: [N, 40], order: [1, 0]
+  g_@: [40]
+  b_@: [40]' '{op: LayerNorm, inputs: [x_@, g_@, b_@], outputs: [y_@, m_@, v_@]}' y_@ m_@ v_@
+part added_outer 'x_@: [N, 5, 4, 4, 1]
+  y_@: [N, 1, 1, 1, 20]
+  z_@: [5, 4, 1, 20]' '{op: Add, inputs: [x_@, y_@], outputs: [a_@]}
+  {op: Add, inputs: [a_@, z_@], outputs: [s_@]}
+  {op: ReduceSum, inputs: [s_@], outputs: [row_@], attributes: {axes: [1, 4]}}' row_@
+
 # N is what is summed, or is beside it
 part norm_of_width 'x_@: [40, N]
   dy_@: [40, N]

@@ -31,24 +31,56 @@ static bool is_of_taps(const Kernel *k, int axis) {
   return is_any;
 }
 
-// The axis that has the most elements with stride 1, in windows alone (also of images of a single place) or in all
-// tensors; no axis of taps. -1: there is none.
+// The axes of all sums that are rounded.
+static AxisSet summed_axes(const Kernel *k) {
+  AxisSet axes = 0;
+  for (ExprId i = 1; i < k->nexprs; i++)
+    if (expr_is_reduction(&k->exprs[i]) && !reduction_is_exact(k, k->exprs[i].op)) axes |= k->exprs[i].reduced;
+  return axes;
+}
+
+enum { NRANKS = MAX_AXES + 2 };
+
+// How many tensors are dense along an axis, by rank: first those that vary over all axes, then those that vary over
+// the most summed axes. Extents do not count: others than those of the sum, as the number of samples, decide no order.
+typedef struct DenseTensors {
+  int64_t count[NRANKS];
+} DenseTensors;
+
+// Adds the tensors that are dense along the axis; of a kernel without sums, their elements.
+static void count_dense(const Kernel *k, AxisSet summed, int axis, bool in_windows, DenseTensors *dense) {
+  for (size_t i = 0; i < k->naccesses; i++) {
+    const Access *a = &k->accesses[i];
+    if (a->stride[axis] != 1 || (in_windows && !a->nbounds)) continue;
+    const AxisSet axes = access_axes(k, a);
+    const int rank = axes == all_axes(k) ? 0 : NRANKS - 1 - __builtin_popcount(axes & summed);
+    dense->count[summed ? rank : 0] += summed ? 1 : access_nelems(k, a);
+  }
+}
+
+static bool has_more(const DenseTensors *a, const DenseTensors *b) {
+  int rank = 0;
+  while (rank < NRANKS - 1 && a->count[rank] == b->count[rank]) rank++;
+  return a->count[rank] > b->count[rank];
+}
+
+// The axis along which most tensors are dense, of windows alone (also of images of a single place) or of all; no axis
+// of taps. -1: there is none.
 static int longest_dense_axis(const Kernel *k, bool in_windows) {
+  const AxisSet summed = summed_axes(k);
   int best = -1;
-  int64_t most = 0;
+  DenseTensors most = {{0}};
   for (int axis = k->naxes - 1; axis >= 0; axis--) {
-    int64_t nelems = 0;
-    for (size_t i = 0; i < k->naccesses; i++)
-      if (k->accesses[i].stride[axis] == 1 && (!in_windows || k->accesses[i].nbounds))
-        nelems += access_nelems(k, &k->accesses[i]);
-    if (nelems <= most || is_of_taps(k, axis)) continue;
-    most = nelems;
+    DenseTensors dense = {{0}};
+    count_dense(k, summed, axis, in_windows, &dense);
+    if (!has_more(&dense, &most) || is_of_taps(k, axis)) continue;
+    most = dense;
     best = axis;
   }
   return best;
 }
 
-// Windows decide before other tensors: whether weights or results have more elements depends on the number of samples.
+// Windows decide before other tensors: weights or results may be as many.
 static int choose_vector_axis(const Kernel *k) {
   int axis = longest_dense_axis(k, true);
   if (axis < 0) axis = longest_dense_axis(k, false);
