@@ -981,26 +981,31 @@ def load(
     shapes, or to arrays that have them, for extents without a name; -1 leaves an extent as it is.
     """
     path = os.fspath(path)
+    given = _given(constants, dims, shapes)  # wrong ones are told before the file is looked for
     with open(path, "rb") as file:
         text = file.read()
-    return _loaded(text, os.fsdecode(path), os.path.dirname(os.path.abspath(path)), constants, dims, shapes)
+    return _loaded(text, os.fsdecode(path), os.path.dirname(os.path.abspath(path)), given)
 
 
 def loads(text: str | bytes, name: str = "graph", folder: _Path | None = None) -> Graph:
     """Reads a graph from text. Messages call it `name`; files of constants are looked up in `folder`."""
-    return _loaded(text, name, folder, None, None, None)
+    return _loaded(text, name, folder, _given(None, None, None))
 
 
-def _loaded(text, name, folder, constants, dims, shapes):
+def _given(constants, dims, shapes):
+    files = tuple(_encode(f"{name}={os.fspath(file)}") for name, file in _items(constants, "constants"))
+    extents = tuple((_encode(name), _integer(value, name)) for name, value in _items(dims, "dims"))
+    sizes = tuple((_encode(name), _shape(getattr(shape, "shape", shape), name)) for name, shape in _items(shapes, "shapes"))
+    return files, extents, sizes
+
+
+def _loaded(text, name, folder, given):
     if isinstance(text, str):
         text = text.encode(errors="surrogatepass")  # the library reports invalid UTF-8
     if not isinstance(text, (bytes, bytearray, memoryview)):
         raise UsageError(f"expected a graph as text or bytes, found {type(text).__name__}")
-    given = tuple(_encode(f"{name}={os.fspath(file)}") for name, file in _items(constants, "constants"))
-    extents = tuple((_encode(name), _integer(value, name)) for name, value in _items(dims, "dims"))
-    sizes = tuple((_encode(name), _shape(getattr(shape, "shape", shape), name)) for name, shape in _items(shapes, "shapes"))
     folder = None if folder is None else _encode(os.fsdecode(folder))
-    return Graph([(_read, _encode(name), bytes(text), folder, given, extents, sizes)])
+    return Graph([(_read, _encode(name), bytes(text), folder, *given)])
 
 
 # The steps that make a graph: each takes a session, the handle that the step before it returned, and arguments, and returns

@@ -39,10 +39,11 @@ static AxisSet summed_axes(const Kernel *k) {
   return axes;
 }
 
-enum { NRANKS = MAX_AXES + 2 };
+enum { NRANKS = MAX_AXES + 3 };
 
 // How many tensors are dense along an axis, by rank: first those that vary over all axes, then those that vary over
-// the most summed axes. Extents do not count: others than those of the sum, as the number of samples, decide no order.
+// the most summed axes; last, whether it is summed. Extents do not count: others than those of the sum, as the number
+// of samples, decide no order.
 typedef struct DenseTensors {
   int64_t count[NRANKS];
 } DenseTensors;
@@ -53,9 +54,15 @@ static void count_dense(const Kernel *k, AxisSet summed, int axis, bool in_windo
     const Access *a = &k->accesses[i];
     if (a->stride[axis] != 1 || (in_windows && !a->nbounds)) continue;
     const AxisSet axes = access_axes(k, a);
-    const int rank = axes == all_axes(k) ? 0 : NRANKS - 1 - __builtin_popcount(axes & summed);
+    const int rank = axes == all_axes(k) ? 0 : NRANKS - 2 - __builtin_popcount(axes & summed);
     dense->count[summed ? rank : 0] += summed ? 1 : access_nelems(k, a);
   }
+}
+
+static bool has_any(const DenseTensors *dense) {
+  int64_t count = 0;
+  for (int rank = 0; rank < NRANKS; rank++) count |= dense->count[rank];
+  return count;
 }
 
 static bool has_more(const DenseTensors *a, const DenseTensors *b) {
@@ -73,6 +80,7 @@ static int longest_dense_axis(const Kernel *k, bool in_windows) {
   for (int axis = k->naxes - 1; axis >= 0; axis--) {
     DenseTensors dense = {{0}};
     count_dense(k, summed, axis, in_windows, &dense);
+    dense.count[NRANKS - 1] = has_any(&dense) && summed >> axis & 1;
     if (!has_more(&dense, &most) || is_of_taps(k, axis)) continue;
     most = dense;
     best = axis;
