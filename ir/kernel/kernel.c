@@ -279,7 +279,10 @@ ExprId expr_fma(Kernel *k, ExprId a, ExprId b, ExprId c) {
 // Whether the expression is a number of the type, as far as its operator says.
 static bool is_of_type(const Kernel *k, Type type, ExprId id, ExprOp rounding) {
   const Expr *e = &k->exprs[id];
-  if (e->op == EXPR_LOAD) return k->accesses[e->access].type == type;
+  if (e->op == EXPR_LOAD) {
+    const Access *a = &k->accesses[e->access];
+    return a->type == type && (!a->nbounds || type_round(type, a->outside) == a->outside);
+  }
   return e->op == rounding || (e->op == EXPR_CONSTANT && type_round(type, e->number) == e->number);
 }
 
