@@ -15,7 +15,7 @@ typedef enum NestRole {
   ROLE_ROWS,     // `factor` indices together, in all that is inside: each has its own sums
   ROLE_LANES,    // vectors of LANES indices, `factor` vectors together
   ROLE_SEGMENTS, // segments of `factor` indices, whose sums are added in f64. 0: emitted code computes the factor. 1:
-                 // each index of the serial level around it is a run
+                 // each index of the serial level around it is one
   ROLE_SERIAL,   // one index after the other
 } NestRole;
 

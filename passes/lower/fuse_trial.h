@@ -22,7 +22,7 @@ typedef struct FuseTrial {
 FuseTrial fuse_try(FuseTrials *t, const NodeList *list);
 
 // Whether the sums of both parts have in one kernel the orders that they have in two. Operators without sums may change
-// the order of others: what varies over some of the axes that a sum reduces splits them, and so the sum's runs.
+// the order of others: what varies over some of the axes that a sum reduces splits them, and so the sum's segments.
 bool fuse_keeps_orders(const FuseTrial *together, const FuseTrial *one, const FuseTrial *other);
 
 // The same for a node that joins the other part, where it helps to make the operand of `sum`, which no tensor should

@@ -179,6 +179,10 @@ for type in f16 bf16; do
     {op: Multiply, inputs: [s_@, s_@], outputs: [t_@]}
     {op: TypeCast, inputs: [t_@], outputs: [{name: columns_@, type: f32}]}" columns_@
 done
+# bf16 has no 0.9: padding is rounded for whoever reads it.
+part padded 'x_@: [N, 33]' '{op: TypeCast, inputs: [x_@], outputs: [{name: h_@, type: bf16}]}
+  {op: Pad, inputs: [h_@], outputs: [p_@], attributes: {pads_begin: [0, 2], pads_end: [0, 3], value: 0.9}}
+  {op: TypeCast, inputs: [p_@], outputs: [{name: row_@, type: f32}]}' row_@
 # Norms compute in f64, their neighbours in f32.
 part length 'x_@: [N, 100]
   y_@: [N, 100]' '{op: Multiply, inputs: [x_@, y_@], outputs: [p_@]}

@@ -182,7 +182,7 @@ static void add_rows(Scheduling *s) {
 }
 
 // Whether the kernel has few sums, all over the same axes, of very many elements. Their rows are cut into tiles, for
-// threads. A tile is a run of the row, so that this decides no bits; shorter rows have runs of several rows.
+// threads. A tile is a segment of the row, so that this decides no bits; shorter rows have segments of several rows.
 static bool has_few_long_sums(const Scheduling *s) {
   const Kernel *k = s->k;
   const Costs *c = k->costs;

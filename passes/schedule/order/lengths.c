@@ -95,7 +95,7 @@ static bool choose_cut(const Scheduling *s, Loop *loop) {
     loop->cut.length = scatter_block(s);
   } else if (loop_is_tiled(loop)) {
     loop->cut.length = loop_has_roots(loop, ROOT_REDUCE_INNER)
-                           ? (int64_t)LONGEST_SEGMENT * LANES // a run of a row's sum: rows have the same order
+                           ? (int64_t)LONGEST_SEGMENT * LANES // a segment of a row's sum: rows have the same order
                            : schedule_number(s->overrides, SCHEDULE_TILE, c->tile);
   } else if (loop_has_roots(loop, ROOT_REDUCE_OUTER) && !s->overrides->key[SCHEDULE_BLOCK].is_set) {
     const int64_t most = most_blocks(s, loop);
