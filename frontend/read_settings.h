@@ -2,6 +2,7 @@
 #ifndef NGRAD_FRONTEND_READ_SETTINGS_H
 #define NGRAD_FRONTEND_READ_SETTINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ typedef struct ReadSettings {
   // number; -1: no shape is known. NULL: of no input.
   int (*find_shape)(void *user, const char *input, int64_t *extents);
   void *find_shape_user;
+  bool trains_batch_norms; // those of an ONNX model compute the statistics of each batch, whatever their mode
 } ReadSettings;
 
 #endif

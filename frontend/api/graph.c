@@ -51,7 +51,8 @@ static ng_graph *read_with(ng_context *ctx, const char *name, const char *text, 
                                  .extents = extents,
                                  .nextents = options->ndims,
                                  .find_shape = options->find_shape,
-                                 .find_shape_user = options->find_shape_user};
+                                 .find_shape_user = options->find_shape_user,
+                                 .trains_batch_norms = options->trains_batch_norms != 0};
   Graph *g = NULL;
   for (size_t i = 0; extents && i < options->ndims; i++)
     extents[i] = (GivenExtent){options->dims[i].name, options->dims[i].value};

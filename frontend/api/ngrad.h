@@ -193,6 +193,8 @@ typedef struct ng_read_options {
      ignored. NULL: no shape is known. */
   int (*find_shape)(void *user, const char *input, int64_t extent[NG_MAX_RANK]);
   void *find_shape_user;
+  int trains_batch_norms; /* batch norms compute the statistics of each batch, and the next running ones, as if all had
+                             training_mode: exporters write a network that is to be trained as one for inference */
 } ng_read_options;
 NG_API ng_graph *ng_graph_read_file_with(ng_context *ctx, const char *path, const ng_read_options *options);
 NG_API ng_graph *ng_graph_read(ng_context *ctx, const char *name, const char *text, size_t nbytes, const char *folder);

@@ -255,6 +255,25 @@ static ng_status warn_of_odd_numbers(Training *t) {
   return call_end(t->g->ctx, call);
 }
 
+// Warns of a model's batch norms that were exported for inference.
+static void warn_of_batch_norms(const Training *t) {
+  const Graph *g = t->forward;
+  const Node *first = NULL;
+  size_t count = 0;
+  for (size_t i = 0; i < g->nnodes; i++) {
+    const Node *node = g->nodes[i];
+    if (node->op->id != OP_BatchNormInference || !node->inputs[3]->constant ||
+        !node->inputs[3]->constant->is_initializer)
+      continue;
+    if (!count++) first = node;
+  }
+  if (count)
+    warn_at(&t->g->ctx->diagnostics, first->position,
+            "batch norms were exported for inference (%zu of them): they keep their statistics; --train-batch-norms "
+            "(Python: load(..., train_batch_norms=True)) takes those of each batch",
+            count);
+}
+
 // Losses
 
 static bool is_loss(const Value *v, const bool *depends) {
@@ -390,6 +409,7 @@ ng_graph *ng_graph_train(ng_graph *g, const ng_train_options *options) {
   if (status == NG_OK) status = choose_losses(&t);
   if (status == NG_OK) status = mark_parameters(&t);
   if (status == NG_OK) status = warn_of_odd_numbers(&t);
+  if (status == NG_OK) warn_of_batch_norms(&t);
   ctx->last_status = status;
   ng_graph *step = NULL;
   if (status == NG_OK) {

@@ -128,8 +128,13 @@ ng_graph *graph_open(ng_context *ctx, const char *path, const Settings *settings
   ng_dim_info *dims = memory_or_exit(calloc(settings->ndims + 1, sizeof *dims));
   for (size_t i = 0; i < settings->ndims; i++) dims[i] = (ng_dim_info){settings->dims[i].name, settings->dims[i].value};
   ShapeSearch search = {settings, data_folder(path, settings)};
-  const ng_read_options options = {
-      settings->constants.items, settings->constants.count, dims, settings->ndims, find_shape, &search};
+  const ng_read_options options = {.constants = settings->constants.items,
+                                   .nconstants = settings->constants.count,
+                                   .dims = dims,
+                                   .ndims = settings->ndims,
+                                   .find_shape = find_shape,
+                                   .find_shape_user = &search,
+                                   .trains_batch_norms = settings->trains_batch_norms};
   ng_graph *g = ng_graph_read_file_with(ctx, path, &options);
   *status = ng_last_status(ctx);
   free(search.folder);

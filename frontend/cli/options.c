@@ -203,6 +203,9 @@ static const Option options[] = {
      "divide the batch into N leaves, and average their gradients (default 1)"},
     {OPTION_TRAIN, "sync-batch-norm", 0, NULL, KIND_FLAG, FIELD(syncs_batch_norms),
      "with --accumulate: batch norms use the statistics of the whole batch, not of a leaf"},
+    {OPTION_TRAIN, "train-batch-norms", 0, NULL, KIND_FLAG, FIELD(trains_batch_norms),
+     "batch norms of an ONNX model that was exported for inference use the statistics of each batch, and update their "
+     "running ones"},
     {OPTION_TRAIN, "out", 'o', "DIR", KIND_TEXT, FIELD(out), "the folder for the graphs; made if missing"},
     {OPTION_FIT, "in", 0, "DIR", KIND_TEXT, FIELD(in),
      "read each input's samples from DIR/NAME.npy, .idx or the like (.gz too)"},

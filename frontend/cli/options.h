@@ -72,7 +72,7 @@ typedef struct Settings {
   const char *optimizer, *rate_schedule, *forward, *to, *precision;
   NumberSetting *numbers; // settings of training
   size_t nnumbers;
-  bool is_nesterov, syncs_batch_norms, lists_parameters;
+  bool is_nesterov, syncs_batch_norms, trains_batch_norms, lists_parameters;
   bool is_forward_mode, is_hvp, is_jacobian, is_hessian; // of grad; at most one
   const char *depfile, *sharing, *prefix, *package, *optimize;
   const char *other_program; // a program whose times are compared; NULL: none

@@ -152,7 +152,7 @@ bool onnx_softmax(Onnx *x) {
 
 bool onnx_batch_norm(Onnx *x) {
   Builder *b = &x->build;
-  const bool is_training = onnx_int(x, "training_mode", 0) != 0;
+  const bool is_training = onnx_int(x, "training_mode", 0) != 0 || x->settings->trains_batch_norms;
   Value *const in[] = {onnx_in(x, 0), onnx_in(x, 1), onnx_in(x, 2), onnx_in(x, 3), onnx_in(x, 4)};
   Value *const training[] = {in[0], in[3], in[4], in[1], in[2]};
   if (x->opset < 9 && onnx_int(x, "spatial", 1) == 0) return build_error(b, "spatial: 0 is not supported");

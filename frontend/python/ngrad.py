@@ -78,7 +78,7 @@ _FindShape = ctypes.CFUNCTYPE(c_int, c_void_p, c_char_p, POINTER(c_int64))
 class _ReadOptions(ctypes.Structure):
     _fields_ = [
         ("constants", POINTER(c_char_p)), ("nconstants", c_size_t), ("dims", POINTER(_Dim)), ("ndims", c_size_t),
-        ("find_shape", _FindShape), ("find_shape_user", c_void_p),
+        ("find_shape", _FindShape), ("find_shape_user", c_void_p), ("trains_batch_norms", c_int),
     ]  # fmt: skip
 
 
@@ -972,16 +972,17 @@ class _Call:
 
 def load(
     path: _Path, constants: Mapping[str, _Path] | None = None, dims: Mapping[str, int] | None = None,
-    shapes: Mapping[str, Sequence[int] | _Array] | None = None,
+    shapes: Mapping[str, Sequence[int] | _Array] | None = None, train_batch_norms: bool = False,
 ) -> Graph:  # fmt: skip
     """Reads a graph from a file: ngrad/1, an ONNX model, or JSON of oneDNN Graph or nGraph.
 
     For an ONNX model, constants is a dict from inputs that become constants, such as shapes, to .npy or .pb files; dims
     is a dict from named extents to the values that they get when the model is read, and shapes one from inputs to
-    shapes, or to arrays that have them, for extents without a name; -1 leaves an extent as it is.
+    shapes, or to arrays that have them, for extents without a name; -1 leaves an extent as it is. With
+    train_batch_norms, batch norms that were exported for inference use the statistics of each batch in training.
     """
     path = os.fspath(path)
-    given = _given(constants, dims, shapes)  # wrong ones are told before the file is looked for
+    given = _given(constants, dims, shapes, train_batch_norms)  # wrong ones are told before the file is looked for
     with open(path, "rb") as file:
         text = file.read()
     return _loaded(text, os.fsdecode(path), os.path.dirname(os.path.abspath(path)), given)
@@ -989,14 +990,14 @@ def load(
 
 def loads(text: str | bytes, name: str = "graph", folder: _Path | None = None) -> Graph:
     """Reads a graph from text. Messages call it `name`; files of constants are looked up in `folder`."""
-    return _loaded(text, name, folder, _given(None, None, None))
+    return _loaded(text, name, folder, _given(None, None, None, False))
 
 
-def _given(constants, dims, shapes):
+def _given(constants, dims, shapes, train_batch_norms):
     files = tuple(_encode(f"{name}={os.fspath(file)}") for name, file in _items(constants, "constants"))
     extents = tuple((_encode(name), _integer(value, name)) for name, value in _items(dims, "dims"))
     sizes = tuple((_encode(name), _shape(getattr(shape, "shape", shape), name)) for name, shape in _items(shapes, "shapes"))
-    return files, extents, sizes
+    return files, extents, sizes, bool(train_batch_norms)
 
 
 def _loaded(text, name, folder, given):
@@ -1017,7 +1018,7 @@ def _keep_read(session, g):
     return session.keep(g, _lib.ng_graph_free)
 
 
-def _read(session, _, name, text, folder, constants, dims, shapes):
+def _read(session, _, name, text, folder, constants, dims, shapes, train_batch_norms):
     shapes = dict(shapes)
 
     def find_shape(_user, name, extents):
@@ -1028,7 +1029,7 @@ def _read(session, _, name, text, folder, constants, dims, shapes):
 
     options = _ReadOptions(
         (c_char_p * len(constants))(*constants), len(constants), (_Dim * len(dims))(*dims), len(dims),
-        _FindShape(find_shape), None,
+        _FindShape(find_shape), None, train_batch_norms,
     )  # fmt: skip
     return _keep_read(
         session, _lib.ng_graph_read_with(session.context, name, text, len(text), folder, byref(options))
@@ -1368,12 +1369,12 @@ class Graph(_Signed):
 
     def _read_with(self, shapes):
         """The graph that an ONNX model becomes if inputs have these shapes when it is read."""
-        (read, *arguments, given), *steps = self._steps
+        (read, *arguments, given, train_batch_norms), *steps = self._steps
         sizes = {**dict(given), **{_encode(name): shape for name, shape in shapes.items()}}
         for name, shape in given:  # -1 leaves an extent to the arrays
             if len(shape) == len(sizes[name]):
                 sizes[name] = tuple(own if own >= 0 else other for own, other in zip(shape, sizes[name]))
-        return Graph(((read, *arguments, tuple(sizes.items())), *steps))
+        return Graph(((read, *arguments, tuple(sizes.items()), train_batch_norms), *steps))
 
     def interpret(
         self, /, *arrays: _Array, out: Sequence[_Array] | dict[str, _Array] | None = None, nan_check: bool = False,

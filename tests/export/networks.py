@@ -1,4 +1,6 @@
 """Networks as people write them, exported by torch.onnx: a small residual network and a small transformer."""
+import importlib.util
+
 import torch
 from torch import nn
 
@@ -57,8 +59,13 @@ class Transformer(nn.Module):
 
 
 def export(net, x, path):
-    """The batch has a name; weights stay as they are, so that they can be trained."""
+    """The batch has a name; weights stay as they are, so that they can be trained. Returns the options that ngrad train needs."""
     net.train()
-    torch.onnx.export(net, x, path, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
-                      opset_version=17, input_names=["x"], output_names=["y"],
-                      dynamic_axes={"x": {0: "N"}, "y": {0: "N"}})  # fmt: skip
+    names = {"input_names": ["x"], "output_names": ["y"]}
+    if importlib.util.find_spec("onnxscript"):  # the exporter of PyTorch 2.5 and later, which exports batch norms for inference
+        torch.onnx.export(net, (x,), path, **names, dynamo=True, optimize=False, external_data=False,
+                          dynamic_shapes=({0: torch.export.Dim("N")},))  # fmt: skip
+        return ["--train-batch-norms"]
+    torch.onnx.export(net, x, path, **names, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+                      opset_version=17, dynamic_axes={"x": {0: "N"}, "y": {0: "N"}})  # fmt: skip
+    return []

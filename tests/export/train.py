@@ -26,9 +26,9 @@ def ngrad(*arguments):
     subprocess.run([sys.argv[1], *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
-def train_here(name, batches, frozen):
+def train_here(name, batches, options):
     """The losses of steps, and the states behind them by name."""
-    ngrad("train", f"{name}.onnx", "--loss", "cross-entropy", "--optimizer", "momentum", "--learning-rate", str(RATE), *frozen, "-o", name)
+    ngrad("train", f"{name}.onnx", "--loss", "cross-entropy", "--optimizer", "momentum", "--learning-rate", str(RATE), *options, "-o", name)
     losses = []
     for i, (x, labels) in enumerate(batches):
         np.save(f"{name}/x.npy", x.numpy())
@@ -61,9 +61,9 @@ def check(name):
     torch.manual_seed(SEED)
     net = make()
     batches = [(make_x(), torch.randint(0, classes, shape)) for _ in range(STEPS)]
-    networks.export(net, batches[0][0], f"{name}.onnx")
+    options = networks.export(net, batches[0][0], f"{name}.onnx")
     net.train().double()
-    found, states = train_here(name, batches, frozen)
+    found, states = train_here(name, batches, frozen + options)
     errors = {"the losses": error_of(np.array(found), np.array(train_there(net, batches)))}
     for key in dict(net.named_parameters()).keys() - set(states.files):
         errors[f"{key}, which is not trained"] = np.inf

@@ -64,11 +64,12 @@ static Message model_of(const Message *graph, const Message *function) {
   return model;
 }
 
-// The updates of the step that trains the model with a loss, as "updates: {...}"; then the warnings.
-static void must_train_for(const Message *model, const char *const *losses, size_t nlosses, const char *updates,
-                           const char *warning) {
+// The updates of the step that trains the model, read with these options, with a loss, as "updates: {...}"; then the
+// warnings.
+static void must_train_read(const Message *model, const ng_read_options *reading, const char *const *losses,
+                            size_t nlosses, const char *updates, const char *warning) {
   ng_context *ctx = new_context();
-  ng_graph *g = ng_graph_read(ctx, "test.onnx", (const char *)model->bytes, model->count, NULL);
+  ng_graph *g = ng_graph_read_with(ctx, "test.onnx", (const char *)model->bytes, model->count, NULL, reading);
   if (!g) fail_msg("%s", ng_messages_text(ctx, 0));
   const ng_train_options options = {.losses = losses, .nlosses = nlosses};
   ng_graph *step = ng_graph_train(g, &options);
@@ -82,6 +83,11 @@ static void must_train_for(const Message *model, const char *const *losses, size
   ng_graph_free(step);
   ng_graph_free(g);
   ng_context_free(ctx);
+}
+
+static void must_train_for(const Message *model, const char *const *losses, size_t nlosses, const char *updates,
+                           const char *warning) {
+  must_train_read(model, &(ng_read_options){0}, losses, nlosses, updates, warning);
 }
 
 static void must_train(const Message *model, const char *updates, const char *warning) {
@@ -436,6 +442,26 @@ static void outputs_without_a_loss_are_told(void **state) {
              "test: outputs without a loss: b; several are named as in --loss mse:a --loss mse:b");
 }
 
+// PyTorch's exporter writes batch norms without training_mode, even of a network in training.
+static void batch_norms_are_trained_if_asked(void **state) {
+  static const char *const losses[] = {"mse"};
+  Message graph = {.count = 0};
+  (void)state;
+  add_initializer(&graph, "gamma", 1, 1);
+  add_initializer(&graph, "beta", 1, 0);
+  add_initializer(&graph, "mean", 1, 0);
+  add_initializer(&graph, "var", 1, 1);
+  add_op(&graph, 1, "BatchNormalization", (const char *[]){"x", "gamma", "beta", "mean", "var", NULL}, "y", NULL);
+  add_end(&graph, 11, "x");
+  add_end(&graph, 12, "y");
+  const Message model = model_of(&graph, NULL);
+  must_train(&model, "gamma: gamma.next, beta: beta.next, ",
+             "batch norms were exported for inference (1 of them): they keep their statistics; --train-batch-norms "
+             "(Python: load(..., train_batch_norms=True)) takes those of each batch");
+  must_train_read(&model, &(ng_read_options){.trains_batch_norms = 1}, losses, 1,
+                  "gamma: gamma.next, beta: beta.next, mean: mean.next, var: var.next, ", NULL);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(initializers_without_axes_are_parameters_by_their_names),
@@ -451,6 +477,7 @@ int main(void) {
       cmocka_unit_test(sums_of_integers_pass_gradients_on),
       cmocka_unit_test(losses_are_of_named_outputs),
       cmocka_unit_test(outputs_without_a_loss_are_told),
+      cmocka_unit_test(batch_norms_are_trained_if_asked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
