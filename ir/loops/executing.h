@@ -71,16 +71,11 @@ void convert(Executing *x, Type from, Type to, const Datum *in, Datum *y);
 
 bool is_on(Executing *x, const LoopNode *n); // its test is not 0
 
-// execute_values.c
+// execute.c has control flow, indices and pointers, execute_values.c what reads and writes buffers, execute_scatter.c
+// scatters.
 
-void execute_register(Executing *x, const LoopNode *n); // NODE_BUFFER of a sum, or of partial sums that are held
-void execute_let(Executing *x, const LoopNode *n);
-void execute_update(Executing *x, const LoopNode *n);
-void execute_store(Executing *x, const LoopNode *n);
-void execute_move(Executing *x, const LoopNode *n);
-
-// execute_scatter.c
-
-void execute_scatter(Executing *x, const LoopNode *n);
+#define ACTION(NAME, name, ...) void execute_##name(Executing *x, const LoopNode *n);
+#define IDLE(...)
+#include "ir/loops/actions.def"
 
 #endif

@@ -200,6 +200,14 @@ typedef struct VectorLoop { // a loop over vectors, before schedule_split_vector
 } VectorLoop;
 
 typedef struct LoopNode LoopNode;
+// What a node does, by its kind and what it has (actions.def).
+typedef enum Action {
+  ACTION_NONE, // of unsound trees
+#define ACTION(NAME, name, kind, to, from, has_expr) ACTION_##NAME,
+#include "ir/loops/actions.def"
+  ACTIONS
+} Action;
+
 struct LoopNode {
   LoopNodeKind kind;
   LoopNode *next;
@@ -251,13 +259,13 @@ bool tree_stores(const LoopTree *t, AccessId id);   // the loop stores through t
 // accumulator.
 int tree_element_sums(const LoopTree *t, ExprId sum);
 
+Action node_action(const LoopNode *n);
 AccessId node_access(const LoopNode *n);                     // of the memory that it reads, or else writes; 0: none
 const Address *node_memory(const LoopNode *n);               // the address in memory that it reads, or else writes
 const Address *node_sum(const LoopNode *n);                  // the buffer that the node declares, adds to or takes
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n); // EXPR_NONE: the node has no sum
 bool node_is_of_rows(const LoopTree *t, const LoopNode *n);  // it is repeated for each row of the step
-bool node_ends_sum(const LoopNode *n);                       // NODE_LET of a sum
-bool node_ends_run(const LoopNode *n);                       // NODE_UPDATE of a total by accumulators
+bool node_ends_sum(const LoopNode *n);                       // NODE_LET of accumulators or a total
 bool node_adds_lanes(const LoopTree *t, const LoopNode *n);  // its sum is that of all lanes, and a total of it a scalar
 bool node_combines(const LoopTree *t, const LoopNode *n);    // its sum combines the partial sums of blocks, in f64
 bool node_is_f64(const LoopTree *t, const LoopNode *n);      // items of its sum are f64
@@ -315,7 +323,9 @@ bool index_equals(const Index *a, const Index *b);
 LoopNode *tree_add(TreeBuilder *b, LoopNode node);
 void tree_open(TreeBuilder *b, LoopNode **at); // opens a list at this link, before the nodes already there
 void tree_close(TreeBuilder *b);
-Var loop_var(VarKind kind);                   // for kinds that belong to no axis and no access
+Var loop_var(VarKind kind); // for kinds that belong to no axis and no access
+enum { NODE_INDICES = 10 };
+const Index **node_index(LoopNode *n, int i); // the members that are indices; NULL: the node has no such one
 bool nodes_mention(const LoopNode *n, Var v); // an index or address of the nodes or their bodies contains v
 const Index *index_replace(TreeBuilder *b, const Index *i, Var replaced, const Index *with);
 // Appends a copy of the nodes to the open list, with the variable `replaced` replaced by `with`. change(copy, t, count)

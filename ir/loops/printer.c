@@ -202,16 +202,12 @@ static const Word common_words[] = {
     {NULL}};
 
 static bool holds(const TreePrinter *l, const LoopNode *n, When when) {
-  const BufferKind to = n->to.buffer, from = n->from.buffer;
-  const bool from_sum = from == BUFFER_SUM || from == BUFFER_TOTAL;
   switch (when) {
   case WHEN_ALWAYS: return true;
   case WHEN_TEST: return n->test;
   case WHEN_BOUND: return n->bound;
   case WHEN_COUNT: return n->count;
   case WHEN_END: return n->end;
-  case WHEN_EXPR: return n->expr;
-  case WHEN_FROM: return from;
   case WHEN_VECTOR: return n->is_vector;
   case WHEN_DOWN: return n->is_down;
   case WHEN_UNROLLED: return n->is_unrolled;
@@ -227,17 +223,9 @@ static bool holds(const TreePrinter *l, const LoopNode *n, When when) {
   case WHEN_OF_ROWS: return node_is_of_rows(l->t, n);
   case WHEN_F64: return node_is_f64(l->t, n);
   case WHEN_WIDENED: return node_is_widened(l->t, n);
-  case WHEN_TO_PARTIALS: return to == BUFFER_PARTIALS;
-  case WHEN_TO_HELD: return to == BUFFER_HELD;
-  case WHEN_TO_SUM: return to == BUFFER_SUM || to == BUFFER_TOTAL;
-  case WHEN_TO_SUMS: return n->count > 1 && (to == BUFFER_SUM || to == BUFFER_TOTAL);
-  case WHEN_FROM_SUM: return from == BUFFER_SUM;
-  case WHEN_FROM_TOTAL: return from == BUFFER_TOTAL;
-  case WHEN_FROM_VECTOR: return from_sum && n->is_vector;
-  case WHEN_FROM_EACH: return from_sum && n->is_vector && tree_element_sums(l->t, n->expr);
-  case WHEN_FROM_LANES: return from == BUFFER_SUM && node_adds_lanes(l->t, n);
-  case WHEN_FROM_COPY: return from == BUFFER_COPY && n->count;
-  case WHEN_FROM_VECTORS: return from == BUFFER_COPY && node_is_of_rows(l->t, n);
+  case WHEN_SEVERAL: return n->count > 1;
+  case WHEN_EACH: return n->is_vector && tree_element_sums(l->t, n->expr);
+  case WHEN_ADDS_LANES: return node_adds_lanes(l->t, n);
   case WHEN_BINARY: return l->k->exprs[n->expr].args[1];
   case WHEN_VALUE_OF_ROW: return l->t->form[n->expr] == FORM_ROWS;
   case WHEN_KERNEL_F64: return l->k->is_f64;
@@ -303,7 +291,8 @@ void tree_say(TreePrinter *l, const LoopNode *n, const char *line) {
 }
 
 const char *tree_line(const TreePrinter *l, const LoopNode *n, const Line *lines) {
-  while (lines->text && (lines->kind != n->kind || !holds(l, n, lines->when))) lines++;
+  const Action action = node_action(n);
+  while (lines->text && (lines->action != action || !holds(l, n, lines->when))) lines++;
   return lines->text;
 }
 

@@ -232,8 +232,7 @@ static bool is_below(Verifying *v, const Amount *p, const Amount *end) {
 // An item of a register.
 static bool verify_item(Verifying *v, const LoopNode *n, const Address *at, const LoopNode *begin) {
   const int64_t count = begin ? begin->count : 1;
-  const bool takes_all = node_ends_sum(n) && tree_element_sums(v->t, at->of);
-  if (!verify_index(v, n, at->item)) return false;
+  const bool takes_all = n->kind == NODE_BARRIER || (node_ends_sum(n) && tree_element_sums(v->t, at->of));
   const Amount item = reach_of(v, at->item), end = amount_of(count, 0);
   return (!at->index && (at->item ? count > 1 && is_below(v, &item, &end) : count == 1 || takes_all)) ||
          verify_fail(v, n, "there are %lld accumulators", (long long)count);
@@ -250,7 +249,6 @@ bool verify_buffer_of(Verifying *v, const LoopNode *n, const Address *at) {
 }
 
 bool verify_inside(Verifying *v, const LoopNode *n, const Address *at, const Amount *offset, const Lanes *lanes) {
-  if (!verify_buffer_of(v, n, at) || !verify_index(v, n, at->index)) return false;
   if (buffer_info[at->buffer].space == SPACE_REGISTERS || !is_memory(v, at)) return true;
   const Scoped *s = state_of(v, at);
   const bool is_mask = !buffer_info[at->buffer].is_of_expr && access_is_mask(&v->k->accesses[at->of]);
@@ -274,20 +272,16 @@ bool verify_inside(Verifying *v, const LoopNode *n, const Address *at, const Amo
 }
 
 bool verify_access(Verifying *v, const LoopNode *n, const Address *at) {
-  static const Index lanes_left = {.op = INDEX_VAR, .var = {VAR_LANES, 0}};
   const Space space = buffer_info[at->buffer].space;
   const bool is_mask = !buffer_info[at->buffer].is_of_expr && access_is_mask(&v->k->accesses[at->of]);
   const int nfacts = v->nfacts;
   const size_t nsymbols = v->x.nsymbols;
   Lanes lanes = {.step = amount_of(1, 0), .last = amount_of(LANES - 1, 0)};
-  if (n->has_fewer_lanes && !n->is_vector) return verify_fail(v, n, "has_fewer_lanes is set, but it is a scalar");
-  if (!verify_index(v, n, n->test) || !verify_index(v, n, n->step) || !verify_index(v, n, n->from.within)) return false;
-  if (n->has_fewer_lanes && !verify_index(v, n, &lanes_left)) return false;
   if (n->is_vector && space != SPACE_STACK && !is_mask) {
     if (space == SPACE_TENSOR) lanes.step = reach_of(v, n->step);
     if (v->left && !n->has_fewer_lanes && !node_uses_all_lanes(v->t, n)) lanes.left = v->left;
     if (n->has_fewer_lanes) {
-      lanes.last = reach_of(v, &lanes_left);
+      lanes.last = amount_copy(variable(v, loop_var(VAR_LANES))->value);
       amount_add_number(&lanes.last, -1);
     }
   }

@@ -74,12 +74,12 @@ typedef struct Lanes { // the elements `step` apart, from an address on, of whic
 bool verify_inside(Verifying *v, const LoopNode *n, const Address *at, const Amount *offset, const Lanes *lanes);
 bool verify_access(Verifying *v, const LoopNode *n, const Address *at); // what the node reads or writes there
 
-// verify_values.c: what nodes compute, load, store and add up.
+// verify_values.c: what nodes compute, load, store and add up. Their indices and buffers are in scope.
 
-bool verify_buffer(Verifying *v, const LoopNode *n);
-bool verify_let(Verifying *v, const LoopNode *n);
-bool verify_update(Verifying *v, const LoopNode *n);
-bool verify_store(Verifying *v, const LoopNode *n);
-bool verify_move(Verifying *v, const LoopNode *n);
+bool begin_each_row(Verifying *v, const LoopNode *n); // of a node that is repeated for each row of the step
+
+#define ACTION(NAME, name, ...) bool verify_##name(Verifying *v, const LoopNode *n);
+#define IDLE(...)
+#include "ir/loops/actions.def"
 
 #endif
