@@ -9,6 +9,7 @@
 #define NGRAD_IR_LOOPS_EXECUTE_H
 
 #include "ir/kernel/domain.h"
+#include "ir/kernel/program.h"
 #include "ir/loops/loops.h"
 
 typedef struct Buffer { // the elements of a tensor or temporary
@@ -48,11 +49,9 @@ typedef struct LoopRun {
   int64_t *nsteps;            // how many nodes and operations on numbers may still be executed; NULL: any number
 } LoopRun;
 
-// What a call computes of an index that depends on open dims: blocks of a loop in all, and for each index on its free
-// axes; iterations in a block.
-int64_t run_nblocks(const Schedule *s, const Loop *loop, const int64_t *dims);
-int64_t run_ncut_blocks(const Schedule *s, const Loop *loop, const int64_t *dims);
-int64_t run_block_length(const Schedule *s, const Loop *loop, const int64_t *dims);
+int64_t run_nblocks(const Schedule *s, const Loop *loop, const int64_t *dims); // blocks of the loop in a call
+// Of a kernel's temporary in a call; of booleans, bits.
+int64_t run_temporary_nelems(const Program *p, size_t kernel, uint32_t temporary, const int64_t *dims);
 bool run_is_parallel(const Kernel *k, const Loop *loop, const int64_t *dims); // several threads run the blocks
 
 // Runs blocks first .. end - 1 of the loop. False: the tree is wrong, memory is exhausted, or *nsteps is negative now.

@@ -25,25 +25,29 @@ void execute_fail(Executing *x, const char *format, ...) {
 
 // Indices
 
-static int64_t number_at(const Graph *g, int64_t number, Monomial monomial, const int64_t *dims) {
-  return monomial && number ? open_number(g, number, monomial, dims) : number;
-}
-
 static int64_t nelems_at(const Kernel *k, AxisSet axes, const int64_t *dims) {
-  return number_at(k->graph, axes_nelems(k, axes), axes_monomial(k, axes), dims);
+  return open_number(k->graph, axes_nelems(k, axes), axes_monomial(k, axes), dims);
 }
 
-int64_t run_block_length(const Schedule *s, const Loop *loop, const int64_t *dims) {
+static int64_t run_block_length(const Schedule *s, const Loop *loop, const int64_t *dims) {
   return cut_length(&loop->cut, nelems_at(s->kernel, loop_cut_axes(loop), dims));
 }
 
-int64_t run_ncut_blocks(const Schedule *s, const Loop *loop, const int64_t *dims) {
+static int64_t run_ncut_blocks(const Schedule *s, const Loop *loop, const int64_t *dims) {
   const int64_t length = run_block_length(s, loop, dims);
   return (nelems_at(s->kernel, loop_cut_axes(loop), dims) + length - 1) / length;
 }
 
 int64_t run_nblocks(const Schedule *s, const Loop *loop, const int64_t *dims) {
   return nelems_at(s->kernel, loop_outer_axes(loop) & ~loop_cut_axes(loop), dims) * run_ncut_blocks(s, loop, dims);
+}
+
+int64_t run_temporary_nelems(const Program *p, size_t kernel, uint32_t temporary, const int64_t *dims) {
+  const OpenSize size = program_temporary_size(p, (uint32_t)kernel, temporary);
+  const Schedule *maker = p->schedules[size.kernel];
+  const bool is_mask = p->schedules[kernel]->temporaries[temporary].type == TYPE_BOOLEAN; // eight in a byte
+  return open_number(p->graph, size.number, size.monomial, dims) * (is_mask ? 8 : 1) *
+         (size.has_blocks ? run_nblocks(maker, &maker->loops[size.loop], dims) : 1);
 }
 
 bool run_is_parallel(const Kernel *k, const Loop *loop, const int64_t *dims) {
@@ -55,7 +59,7 @@ bool run_is_parallel(const Kernel *k, const Loop *loop, const int64_t *dims) {
 uint64_t index_value(const Index *i, const IndexMeaning *m, bool *is_wrong) {
   if (!i) return 0;
   switch (i->op) {
-  case INDEX_NUMBER: return (uint64_t)number_at(m->graph, i->number, i->monomial, m->dims);
+  case INDEX_NUMBER: return (uint64_t)open_number(m->graph, i->number, i->monomial, m->dims);
   case INDEX_VAR: return m->var_at(m->context, i->var);
   case INDEX_BLOCK_LENGTH: return (uint64_t)run_block_length(m->schedule, &m->schedule->loops[i->loop], m->dims);
   case INDEX_NCUT_BLOCKS: return (uint64_t)run_ncut_blocks(m->schedule, &m->schedule->loops[i->loop], m->dims);

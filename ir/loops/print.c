@@ -349,7 +349,7 @@ static bool begin_printing(TreePrinter *l, const LoopTree *t, Arena *scratch, Te
   return !out->out_of_memory;
 }
 
-void loops_print(const LoopTree *t, Text *out) {
+static void print_tree(const LoopTree *t, Text *out) {
   Arena scratch;
   TreePrinter l;
   if (begin_printing(&l, t, &scratch, out)) {
@@ -370,13 +370,6 @@ void loops_print_node(const LoopTree *t, const LoopNode *n, Text *out) {
   arena_deinit(&scratch);
 }
 
-void loops_print_index(const LoopTree *t, const Index *i, Text *out) {
-  Arena scratch;
-  TreePrinter l;
-  if (begin_printing(&l, t, &scratch, out)) tree_add_index(&l, i, 0);
-  arena_deinit(&scratch);
-}
-
 void program_print_loops(const Program *program, Text *out) {
   for (size_t i = 0; i < program->nkernels; i++) {
     const Schedule *schedule = program->schedules[i];
@@ -384,6 +377,6 @@ void program_print_loops(const Program *program, Text *out) {
     text_format(out, "kernel %zu: ", i);
     kernel_print_nodes(k, out);
     text_add_string(out, k->is_s64 ? ", in s64\n" : k->is_f64 ? ", in f64\n" : "\n");
-    for (uint32_t loop = 0; loop < schedule->nloops; loop++) loops_print(program_tree(program, i, loop), out);
+    for (uint32_t loop = 0; loop < schedule->nloops; loop++) print_tree(program_tree(program, i, loop), out);
   }
 }
