@@ -1,7 +1,8 @@
 // The verifier of loop trees, or the proof by running, refuses deliberate mistakes, with a message.
-// loops_mutation_test.c tests that they accept trees of all kinds, and that each node and field matters.
+// loops_prove_test.c tests that they accept trees of all kinds, loops_mutation_test.c that each node and field matters.
 #include "ir/loops/print.h"
 #include "ir/loops/prove.h"
+#include "passes/schedule/build/tree.h"
 #include "tests/unit/loop_trees.h"
 
 #define HEAD "format: ngrad/1\nname: test\n"
