@@ -126,17 +126,9 @@ static void execute_nodes(Executing *x, const LoopNode *n) {
 
 static bool make_variables(Executing *x) {
   const Kernel *k = x->k;
-  const size_t counts[] = {[OWNER_FUNCTION] = 1, [OWNER_AXIS] = MAX_AXES, [OWNER_ACCESS] = k->naccesses + 1};
-  bool ok = true;
-  for (int i = 0; i < 2 * VAR_KINDS && ok; i++) {
-    uint64_t **vars = &x->vars[i / VAR_KINDS][i % VAR_KINDS];
-    *vars = ARENA_ARRAY(x->arena, uint64_t, counts[var_info[i % VAR_KINDS].owner]);
-    ok = *vars;
-  }
-  for (int kind = 0; kind < BUFFER_KINDS && ok; kind++) {
-    x->buffers[kind] = ARENA_ARRAY(x->arena, Storage, buffer_info[kind].is_of_expr ? k->nexprs + 1 : k->naccesses + 1);
-    ok = x->buffers[kind];
-  }
+  for (int f = 0; f < 2; f++) x->vars[f] = ARENA_ARRAY(x->arena, uint64_t, VAR_KINDS * x->nowners);
+  x->buffers = ARENA_ARRAY(x->arena, Storage, BUFFER_KINDS * x->nowners);
+  bool ok = x->vars[0] && x->vars[1] && x->buffers;
   for (ExprId id = 0; ok && id < k->nexprs; id++) {
     const Expr *e = &k->exprs[id];
     const Address value = {.buffer = BUFFER_VALUE, .of = id};
@@ -160,6 +152,7 @@ bool tree_execute(const LoopRun *run, int64_t first, int64_t end, Blocks *blocks
     *x = (Executing){.run = *run,
                      .tree = run->tree,
                      .k = run->tree->k,
+                     .nowners = tree_nowners(run->tree),
                      .domain = run->domain,
                      .type = kernel_type(run->tree->k),
                      .arena = &arena,
@@ -170,7 +163,7 @@ bool tree_execute(const LoopRun *run, int64_t first, int64_t end, Blocks *blocks
   for (int64_t b = first; b < end && ok; b++) {
     blocks->now += !blocks->are_one;
     x->blocks = *blocks;
-    x->vars[0][VAR_BLOCK][0] = (uint64_t)b;
+    *var_place(x, loop_var(VAR_BLOCK)) = (uint64_t)b;
     x->at = NULL;
     execute_nodes(x, run->tree->block);
     ok = !x->has_failed;

@@ -88,16 +88,16 @@ uint64_t index_value(const Index *i, const IndexMeaning *m, bool *is_wrong) {
 }
 
 uint64_t *var_place(Executing *x, Var v) {
-  return &x->vars[x->function][v.kind][v.of];
+  return &x->vars[x->function][v.kind * x->nowners + v.of];
 }
 
 uint64_t var_of(Executing *x, VarKind kind) {
-  return x->vars[x->function][kind][0];
+  return *var_place(x, loop_var(kind));
 }
 
 static uint64_t var_at(const void *context, Var v) {
   const Executing *x = context;
-  return x->vars[x->function][v.kind][v.of];
+  return x->vars[x->function][v.kind * x->nowners + v.of];
 }
 
 static uint64_t of_address(const void *context, const Index *i) {
@@ -132,7 +132,7 @@ int lanes_of_node(Executing *x, const LoopNode *n) {
 // Items of buffers
 
 Storage *storage_of(const Executing *x, const Address *at) {
-  return &x->buffers[at->buffer][at->of];
+  return &x->buffers[at->buffer * x->nowners + at->of];
 }
 
 bool make_items(Executing *x, const Address *at, int64_t count) {

@@ -29,10 +29,11 @@ typedef struct Executing {
   Type type; // of the kernel
   Arena *arena;
   Blocks blocks;
-  Storage *buffers[BUFFER_KINDS]; // by access or expression
-  uint64_t *vars[2][VAR_KINDS];   // of the block, and of the step; by owner
-  int function;                   // 0: the block, 1: the step
-  int left;                       // elements of the last vector of an is_vectors loop; 0: a whole vector
+  size_t nowners;    // tree_nowners
+  Storage *buffers;  // by kind and owner
+  uint64_t *vars[2]; // likewise; of the block, and of the step
+  int function;      // 0: the block, 1: the step
+  int left;          // elements of the last vector of an is_vectors loop; 0: a whole vector
   const LoopNode *at;
   Text *why;
   bool has_failed;

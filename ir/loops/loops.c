@@ -163,6 +163,11 @@ bool node_is_strided(const LoopNode *n) {
   return n->step && !index_is(n->step, 1);
 }
 
+size_t tree_nowners(const LoopTree *t) {
+  const size_t most = t->k->nexprs > t->k->naccesses ? t->k->nexprs : t->k->naccesses;
+  return most < MAX_AXES ? MAX_AXES : most;
+}
+
 int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters) {
   const Loop *loop = t->loop;
   int count = 0;

@@ -249,6 +249,8 @@ typedef struct LoopTree {
 
 // The types of a sum follow from its buffer, and its reduction from its expression or temporary.
 
+size_t tree_nowners(const LoopTree *t); // more than `of` of each variable and address
+
 // The parameters of the step, or of the tail step, besides partial sums. Returns their number.
 enum { MOST_PARAMETERS = 5 };
 int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters);

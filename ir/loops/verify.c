@@ -237,7 +237,8 @@ bool verify_call(Verifying *v, const LoopNode *n) {
   const int count = tree_parameters(v->t, n->has_fewer_lanes, parameters);
   if (v->vars != v->of_block) return verify_fail(v, n, "a step must not call a step");
   for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && !v->buffers[BUFFER_PARTIALS][loop->roots[i].access].is_set)
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER &&
+        !state_of(v, &(Address){.buffer = BUFFER_PARTIALS, .of = loop->roots[i].access})->is_set)
       return verify_fail(v, n, "the block's partial sums must be declared before the first step");
   for (int i = 0; i < count; i++)
     if (!(arguments[i] = argument_of(v, n, parameters[i])))
@@ -275,7 +276,7 @@ static bool is_known_address(const Kernel *k, const Address *at) {
 static bool is_known(const Verifying *v, const LoopNode *n) {
   const Kernel *k = v->k;
   return n->kind <= NODE_FENCE && n->expr < k->nexprs && is_known_address(k, &n->to) && is_known_address(k, &n->from) &&
-         n->var.kind < VAR_KINDS && n->var.of < (uint32_t)vars_count(k, n->var.kind);
+         is_var(v, n->var);
 }
 
 // What holds for every action: indices are in scope, and so are the buffers that the node does not declare.
@@ -347,22 +348,17 @@ static bool verify_block(Verifying *v) {
 
 static bool init(Verifying *v) {
   const size_t nloops = v->t->schedule->nloops;
-  for (int kind = 0; kind < VAR_KINDS; kind++)
-    for (int f = 0; f < 2; f++)
-      if (!((f ? v->of_step : v->of_block)[kind] =
-                ARENA_ARRAY(v->arena, Variable, vars_count(v->k, (VarKind)kind) + 1)))
-        return false;
-  for (int kind = 0; kind < BUFFER_KINDS; kind++)
-    if (!(v->buffers[kind] =
-              ARENA_ARRAY(v->arena, Scoped, (buffer_info[kind].is_of_expr ? v->k->nexprs : v->k->naccesses) + 1)))
-      return false;
+  v->nowners = tree_nowners(v->t);
+  v->vars = v->of_block = ARENA_ARRAY(v->arena, Variable, VAR_KINDS * v->nowners);
+  v->of_step = ARENA_ARRAY(v->arena, Variable, VAR_KINDS * v->nowners);
+  v->buffers = ARENA_ARRAY(v->arena, Scoped, BUFFER_KINDS * v->nowners);
   v->of_loop[0] = ARENA_ARRAY(v->arena, uint32_t, nloops);
   v->of_loop[1] = ARENA_ARRAY(v->arena, uint32_t, nloops);
   for (size_t i = 0; v->of_loop[0] && v->of_loop[1] && i < nloops; i++) {
     v->of_loop[0][i] = reach_fixed(&v->x, 1);
     v->of_loop[1][i] = reach_fixed(&v->x, cut_is_multiple(&v->t->schedule->loops[i].cut, LANES) ? LANES : 1);
   }
-  return v->of_loop[0] && v->of_loop[1];
+  return v->of_block && v->of_step && v->buffers && v->of_loop[0] && v->of_loop[1];
 }
 
 bool loops_verify(const LoopTree *t, Text *why) {
@@ -373,7 +369,6 @@ bool loops_verify(const LoopTree *t, Text *why) {
   if (v) {
     v->t = t, v->k = t->k, v->loop = t->loop, v->why = why, v->arena = &scratch;
     v->function = "block";
-    v->vars = v->of_block;
     reach_init(&v->x, t->k, &scratch);
     v->never_runs = loop_is_idle(t->k, t->loop);
   }

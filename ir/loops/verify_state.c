@@ -39,24 +39,20 @@ void scope_close(Verifying *v, size_t nscoped) {
 }
 
 Scoped *state_of(const Verifying *v, const Address *at) {
-  return &v->buffers[at->buffer][at->of];
-}
-
-size_t vars_count(const Kernel *k, VarKind kind) {
-  const VarOwner owner = var_info[kind].owner;
-  return owner == OWNER_ACCESS ? k->naccesses : owner == OWNER_AXIS ? MAX_AXES : 1;
+  return &v->buffers[at->buffer * v->nowners + at->of];
 }
 
 Variable *variable(const Verifying *v, Var var) {
-  return &v->vars[var.kind][var.of];
+  return &v->vars[var.kind * v->nowners + var.of];
 }
 
-static bool is_var(const Verifying *v, Var var) {
-  return var.kind > VAR_NONE && var.kind < VAR_KINDS && var.of < vars_count(v->k, var.kind);
+bool is_var(const Verifying *v, Var var) {
+  const size_t counts[] = {[OWNER_FUNCTION] = 1, [OWNER_AXIS] = MAX_AXES, [OWNER_ACCESS] = v->k->naccesses};
+  return var.kind < VAR_KINDS && var.of < counts[var_info[var.kind].owner];
 }
 
 bool var_set(Verifying *v, const LoopNode *n, Var var, const Amount *value) {
-  if (!is_var(v, var)) return verify_fail(v, n, "its variable does not exist");
+  if (!var.kind || !is_var(v, var)) return verify_fail(v, n, "its variable does not exist");
   Variable *own = variable(v, var);
   if (own->is_set) return verify_fail(v, n, "its variable is already set");
   *own = (Variable){.value = value};
