@@ -264,17 +264,6 @@ const Language readable_language = {
 
 // Names
 
-typedef struct Named {
-  const char *name;
-  uint32_t id;
-} Named;
-
-static int compare_names(const void *a, const void *b) {
-  const Named *x = a, *y = b;
-  const int order = strcmp(x->name, y->name);
-  return order ? order : (x->id > y->id) - (x->id < y->id);
-}
-
 // Escapes a name from the graph file. NULL: out of memory.
 static const char *escaped(Arena *arena, const char *name) {
   Text text;
@@ -285,54 +274,49 @@ static const char *escaped(Arena *arena, const char *name) {
   return copy;
 }
 
-// Makes names unique: if several are equal, all but the first get their number appended.
-static bool give_names(Arena *arena, Named *named, size_t count, const char **names) {
-  if (count) qsort(named, count, sizeof *named, compare_names);
-  for (size_t i = 0; i < count; i++) {
-    const bool is_first = !i || strcmp(named[i - 1].name, named[i].name) != 0;
-    const char *name = is_first ? named[i].name : arena_format(arena, "%s%u", named[i].name, (unsigned)named[i].id);
-    names[named[i].id] = name ? escaped(arena, name) : NULL;
-    if (!names[named[i].id]) return false;
-  }
-  return true;
+// The label of an expression that the tree computes; NULL: it has none.
+static const char *label_of(const LoopTree *t, ExprId id) {
+  return t->is_made[id] ? t->k->exprs[id].label : NULL;
 }
 
-// Makes the names of the accesses that the loop uses unique.
-static bool name_accesses(TreePrinter *l, Arena *arena, Named *named) {
-  const Kernel *k = l->k;
-  size_t count = 0;
-  bool *is_had = ARENA_ARRAY(arena, bool, k->naccesses + 1);
-  if (!is_had) return false;
-  for (AccessId id = 0; id < k->naccesses; id++)
-    if (!(l->access_name[id] = escaped(arena, memory_name(l->t->schedule, id)))) return false;
-  for (ExprId id = 1; id < k->nexprs; id++) {
-    const Expr *e = &k->exprs[id];
-    if (l->t->is_made[id] && expr_has_access(e)) is_had[e->access] = true;
-  }
-  for (size_t i = 0; i < l->t->loop->nroots; i++) {
-    const Root *root = &l->t->loop->roots[i];
-    if (root->kind != ROOT_REDUCE_INNER) is_had[root->access] = true;
-  }
-  for (AccessId id = 0; id < k->naccesses; id++)
-    if (is_had[id]) named[count++] = (Named){memory_name(l->t->schedule, id), id};
-  return give_names(arena, named, count, l->access_name);
+// The tensor or temporary that the loop loads, stores or adds through the access; NULL: it does not use the access.
+static const char *used_memory(const LoopTree *t, AccessId id) {
+  bool is_used = false;
+  for (ExprId e = 1; e < t->k->nexprs; e++)
+    is_used |= t->is_made[e] && expr_has_access(&t->k->exprs[e]) && t->k->exprs[e].access == id;
+  for (size_t i = 0; i < t->loop->nroots; i++)
+    is_used |= t->loop->roots[i].kind != ROOT_REDUCE_INNER && t->loop->roots[i].access == id;
+  return is_used ? memory_name(t->schedule, id) : NULL;
+}
+
+// Makes names unique: if several are equal, all but the first get their number appended. NULL: out of memory.
+static const char *unique_name(Arena *arena, const char *const *given, uint32_t id) {
+  bool is_first = true;
+  for (uint32_t i = 0; i < id; i++) is_first &= !given[i] || strcmp(given[i], given[id]) != 0;
+  const char *name = is_first ? given[id] : arena_format(arena, "%s%u", given[id], (unsigned)id);
+  return name ? escaped(arena, name) : NULL;
 }
 
 static bool name_all(TreePrinter *l, Arena *arena) {
   const Kernel *k = l->k;
-  const size_t most = k->nexprs > k->naccesses ? k->nexprs : k->naccesses;
-  Named *named = ARENA_ARRAY(arena, Named, most + 1);
+  const char **labels = ARENA_ARRAY(arena, const char *, k->nexprs + 1);
+  const char **memories = ARENA_ARRAY(arena, const char *, k->naccesses + 1);
   l->expr_name = ARENA_ARRAY(arena, const char *, k->nexprs + 1);
   l->access_name = ARENA_ARRAY(arena, const char *, k->naccesses + 1);
-  if (!named || !l->expr_name || !l->access_name) return false;
-  size_t count = 0;
-  l->expr_name[0] = "?";
-  for (ExprId id = 1; id < k->nexprs; id++) {
-    if (k->exprs[id].label && l->t->is_made[id]) named[count++] = (Named){k->exprs[id].label, id};
-    else if (!(l->expr_name[id] = arena_format(arena, "t%u", (unsigned)id))) return false;
+  bool ok = labels && memories && l->expr_name && l->access_name;
+  if (ok) l->expr_name[0] = "?";
+  for (ExprId id = 1; id < k->nexprs && ok; id++) {
+    labels[id] = label_of(l->t, id);
+    l->expr_name[id] = labels[id] ? unique_name(arena, labels, id) : arena_format(arena, "t%u", (unsigned)id);
+    ok = l->expr_name[id];
   }
-  if (!give_names(arena, named, count, l->expr_name)) return false;
-  return name_accesses(l, arena, named);
+  for (AccessId id = 0; id < k->naccesses && ok; id++) {
+    memories[id] = used_memory(l->t, id);
+    l->access_name[id] =
+        memories[id] ? unique_name(arena, memories, id) : escaped(arena, memory_name(l->t->schedule, id));
+    ok = l->access_name[id];
+  }
+  return ok;
 }
 
 static void print_function(TreePrinter *l, const char *name, const LoopNode *nodes) {
