@@ -32,6 +32,7 @@ typedef enum When { // conditions on nodes
   WHEN_OF_ROWS,      // node_is_of_rows
   WHEN_F64,          // node_is_f64
   WHEN_WIDENED,      // node_is_widened
+  WHEN_TO_REGISTER,  // the buffer `to` is in registers
   WHEN_SEVERAL,      // several accumulators or totals
   WHEN_EACH,         // a sum that has an accumulator for each element
   WHEN_ADDS_LANES,   // node_adds_lanes

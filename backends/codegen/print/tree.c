@@ -38,10 +38,6 @@ static void add_item_type(TreePrinter *l, const LoopNode *n) {
 
 // What nodes store and add
 
-static void add_partials_vector(TreePrinter *l, const LoopNode *n) {
-  add_vector_load(l, n, 'd', false);
-}
-
 static void add_vector_store(TreePrinter *l, const LoopNode *n) {
   const char memory = access_prefix(l, access_of(l, n)->type);
   const bool converts = memory != *l->own->prefix;
@@ -161,7 +157,7 @@ static void print_bodies(TreePrinter *l, const LoopNode *n) {
   print_branch(l, n, n->otherwise);
 }
 
-// Words. Some functions have a parameter that says which of several words is added: a member's offset, or a number.
+// Words. Some functions say one of several words: a member, by its offset, or a fact.
 
 static void add_value_of_var(TreePrinter *l, const LoopNode *n) {
   const bool is_int = var_info[n->var.kind].is_int, is_cast = is_int && index_type(n->value) == INDEX_SIZE;
@@ -186,24 +182,44 @@ static void add_outside(TreePrinter *l, const LoopNode *n) {
   else add_number(l->out, outside, l->k->is_f64);
 }
 
-static void add_value(TreePrinter *l, const LoopNode *n) {
-  add_operand(l, n, n->expr);
-}
+enum {
+  FIRST,
+  SECOND,
+  THIRD,
+  ALL_LANES,
+  IDENTITY,
+  INT,
+  INTEGER,
+  MEMORY,
+  NLANES,
+  NROWS,
+  OPERAND,
+  PARTIALS,
+  WIDTH,
+  WITHIN,
+  WORDS
+};
 
-static void add_argument(TreePrinter *l, const LoopNode *n, size_t argument) {
-  add_operand(l, n, expr_of(l, n)->args[argument]);
-}
-
-static void add_identity(TreePrinter *l, const LoopNode *n) {
-  add_number(l->out, reductions[node_reduction(l->t, n)].identity, node_is_f64(l->t, n));
-}
-
-static void add_int(TreePrinter *l, const LoopNode *n) {
-  tree_add_text(l, var_type(n->var));
-}
-
-static void add_integer_value(TreePrinter *l, const LoopNode *n) {
-  add_integer(l->out, expr_of(l, n)->integer);
+static void add_fact(TreePrinter *l, const LoopNode *n, size_t fact) {
+  const Expr *e = expr_of(l, n);
+  switch (fact) {
+  case FIRST:
+  case SECOND:
+  case THIRD: add_operand(l, n, e->args[fact - FIRST]); return;
+  case ALL_LANES: tree_printf(l, "%d", LANES); return;
+  case IDENTITY: add_number(l->out, reductions[node_reduction(l->t, n)].identity, node_is_f64(l->t, n)); return;
+  case INT: tree_add_text(l, var_type(n->var)); return;
+  case INTEGER: add_integer(l->out, e->integer); return;
+  case MEMORY: add_memory(l, node_memory(n)); return;
+  case NLANES: tree_add_var(l, loop_var(VAR_LANES)); return;
+  case NROWS: tree_printf(l, "%d", l->t->loop->rows); return;
+  case OPERAND: add_operand(l, n, n->expr); return;
+  case PARTIALS: add_vector_load(l, n, 'd', false); return;
+  case WIDTH: tree_printf(l, "%d", tree_element_sums(l->t, n->expr)); return;
+  case WITHIN: add_factor(l, n->from.within); return;
+  default:
+    if (!l->own->p->is_canonical) text_add_user_string(l->out, SINK_COMMENT, n->words);
+  }
 }
 
 static void add_vector_call(TreePrinter *l, const LoopNode *n) {
@@ -211,35 +227,9 @@ static void add_vector_call(TreePrinter *l, const LoopNode *n) {
   tree_say(l, n, is_call ? "{file}_call_{prefix}_{operator}({vectors})" : "{prefix}_{operator}({vectors})");
 }
 
-static void add_node_memory(TreePrinter *l, const LoopNode *n) {
-  add_memory(l, node_memory(n));
-}
-
-static void add_within(TreePrinter *l, const LoopNode *n) {
-  add_factor(l, n->from.within);
-}
-
-static void add_words(TreePrinter *l, const LoopNode *n) {
-  if (!l->own->p->is_canonical) text_add_user_string(l->out, SINK_COMMENT, n->words);
-}
-
-static void add_width(TreePrinter *l, const LoopNode *n, size_t width) {
-  tree_printf(l, "%d", width ? (int)width : tree_element_sums(l->t, n->expr));
-}
-
-static void add_nrows(TreePrinter *l, const LoopNode *n) {
-  (void)n;
-  tree_printf(l, "%d", l->t->loop->rows);
-}
-
 static void add_name(TreePrinter *l, const LoopNode *n, size_t member) {
   (void)n;
   tree_add_text(l, *(const char *const *)((const char *)l->own + member));
-}
-
-static void add_variable(TreePrinter *l, const LoopNode *n, size_t kind) {
-  (void)n;
-  tree_add_var(l, loop_var((VarKind)kind));
 }
 
 static void add_of_type(TreePrinter *l, const LoopNode *n, size_t member) {
@@ -267,25 +257,25 @@ static const Word words[] = {
     {"else_outside", WHEN_ALWAYS, " : {prefix}_set({outside})"},
     {"f", WHEN_KERNEL_F64, NULL, "f"},
     {"file", .add_of = add_name, .of = offsetof(LanguageState, identifier)},
-    {"first", .add_of = add_argument, .of = 0}, // the first factor of a product
+    {"first", .add_of = add_fact, .of = FIRST}, // the first factor of a product
     // Only whole steps. Said as `o + 4 <= end`, gcc 12 -O2 drops some second loops over whole steps.
     {"goes_on", WHEN_BY_ONE, "{var} < {end}", "{end} - {var} >= {step}"},
     {"held", WHEN_TEST, "{test} ? {loaded} : {v}_set({identity})", "{loaded}"},
     {"held_element", WHEN_TEST, "{test} ? {element} : {identity}", "{element}"},
-    {"identity", .add = add_identity},
+    {"identity", .add_of = add_fact, .of = IDENTITY},
     {"if", WHEN_TEST, "if ({test}) "},
     {"index", WHEN_VECTOR, "({begin})", "{axis}"},
     {"initial", WHEN_VECTOR, "{v}_set({identity})", "{identity}"}, // of accumulators
-    {"int", .add = add_int},                                       // the type of {var}
-    {"integer", .add = add_integer_value},
+    {"int", .add_of = add_fact, .of = INT},                        // the type of {var}
+    {"integer", .add_of = add_fact, .of = INTEGER},
     {"item_type", .add = add_item_type}, // of an array
-    {"LANES", .add_of = add_width, .of = LANES},
+    {"LANES", .add_of = add_fact, .of = ALL_LANES},
     {"lanes", WHEN_FEWER_LANES, ", {nlanes}"},
     {"let", WHEN_VALUE_OF_ROW, "{expr}[r]", "const {let_type} {expr}"},
     {"let_type", .add = add_let_type},
     {"loaded", WHEN_ALWAYS, "{v}_load{_n}({at}{lanes})"},
     {"mask", .add_of = add_name, .of = offsetof(LanguageState, mask)}, // the kernel's types
-    {"memory", .add = add_node_memory},           // {at}, as arguments of functions on elements of its type
+    {"memory", .add_of = add_fact, .of = MEMORY}, // {at}, as arguments of functions on elements of its type
     {"merge", WHEN_FEWER_LANES, "{v}_merge(n, "}, // before a sum of some lanes; {merged}: behind it
     {"merged", WHEN_FEWER_LANES, ", {total})"},
     {"_n", WHEN_FEWER_LANES, "_n"},         // suffix of functions on some lanes
@@ -294,16 +284,16 @@ static const Word words[] = {
     {"narrowed_element", WHEN_WIDENED, "({scalar}){from}", "{from}"},
     {"next", .add = add_next}, // of a loop
     {"nitems", WHEN_VECTOR, "{count} * {LANES}", "{count}"},
-    {"nlanes", .add_of = add_variable, .of = VAR_LANES},
+    {"nlanes", .add_of = add_fact, .of = NLANES},
     {"nloaded", WHEN_FEWER_LANES, "{nlanes}", "{LANES}"},
-    {"nrows", .add = add_nrows},
-    {"offset", .add = add_offset_of_rows}, // of the vectors of rows, in each row
-    {"operand", .add = add_value},         // {expr}: a vector, or a scalar
+    {"nrows", .add_of = add_fact, .of = NROWS},
+    {"offset", .add = add_offset_of_rows},          // of the vectors of rows, in each row
+    {"operand", .add_of = add_fact, .of = OPERAND}, // {expr}: a vector, or a scalar
     {"operand_of_sum", WHEN_F64, "(double){operand}", "{operand}"},
     {"outside", .add = add_outside},     // what a load outside of the tensor yields
     {"part_load", .add = add_part_load}, // of the lanes within the bound
     {"partials", WHEN_VECTOR, "d_{combine}({to}, {partials_vector})", "f64_{combine}({to}, (double){element})"},
-    {"partials_vector", .add = add_partials_vector},
+    {"partials_vector", .add_of = add_fact, .of = PARTIALS},
     {"prefix", .add_of = add_name,
      .of = offsetof(LanguageState, prefix)}, // of functions on the kernel's vectors: v, d or l
     {"reciprocal", .add = add_reciprocal},
@@ -315,7 +305,7 @@ static const Word words[] = {
     {"scalar_load", .add = add_scalar_load},
     {"scalar_sum", WHEN_F64, "double", "float"},
     {"scatter", .add = add_scatter},
-    {"second", .add_of = add_argument, .of = 1},
+    {"second", .add_of = add_fact, .of = SECOND},
     {"span", .add = add_span}, // declares the lanes within the bound of a load's vector
     {"store", .add = add_store},
     {"stored", WHEN_STREAMED, "stream_rows{suffix}({to}", "store_rows{suffix}({to}{stride}"}, // of rows
@@ -324,7 +314,7 @@ static const Word words[] = {
      .of = offsetof(ElementType, suffix)}, // of functions on elements of the access's type
     {"sum", WHEN_VECTOR, "{vector_sum}", "f64_{combine}({total}, (double){operand})"}, // with the value of {expr}
     {"sum_type", WHEN_VECTOR, "{v_type}", "double"},
-    {"third", .add_of = add_argument, .of = 2},
+    {"third", .add_of = add_fact, .of = THIRD},
     {"to_f32", .add_of = add_of_type, .of = offsetof(ElementType, from)},
     {"to_first", .add = add_to_first},               // the first lane within the bound, after the address of lane 0
     {"to_kernel", WHEN_KERNEL_F64, NULL, "(float)"}, // from f64
@@ -343,9 +333,9 @@ static const Word words[] = {
     {"vectors", .add = add_vector_arguments},
     {"whole_load", .add = add_whole_load},
     {"wide", WHEN_KERNEL_F64, "(double)"},
-    {"width", .add_of = add_width, .of = 0}, // elements with accumulators of their own
-    {"within", .add = add_within},           // the index of lane 0 that a bound limits
-    {"words", .add = add_words},
+    {"width", .add_of = add_fact, .of = WIDTH},   // elements with accumulators of their own
+    {"within", .add_of = add_fact, .of = WITHIN}, // the index of lane 0 that a bound limits
+    {"words", .add_of = add_fact, .of = WORDS},
     {NULL}};
 
 #define ROWS "v_load_rows{suffix}({to}, {from}{stride}, {count});"
