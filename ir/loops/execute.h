@@ -58,18 +58,9 @@ bool run_is_parallel(const Kernel *k, const Loop *loop, const int64_t *dims); //
 // Then `why` says what is wrong, or nothing if steps are used up.
 bool tree_execute(const LoopRun *run, int64_t first, int64_t end, Blocks *blocks, Text *why);
 
-// The value of an index, if var_at(context, v) is that of variable v. *is_wrong is set if it divides by 0.
-typedef uint64_t VarAt(const void *context, Var v);
-typedef uint64_t OfAddress(const void *context, const Index *i);
-typedef struct IndexMeaning {
-  const Schedule *schedule; // of the loops whose blocks the index mentions; NULL: it mentions none
-  const Graph *graph;
-  const int64_t *dims;
-  VarAt *var_at;
-  OfAddress *of_address; // the value of an index of an address
-  const void *context;
-  bool is_large; // INDEX_EXCEEDS is 1
-} IndexMeaning;
-uint64_t index_value(const Index *i, const IndexMeaning *m, bool *is_wrong); // i NULL: 0
+// The value of an index (NULL: 0). leaf: of one without operands; also asked of a division by 0, and whether a tensor
+// that fits into the caches by its size exceeds them all the same (INDEX_EXCEEDS).
+typedef uint64_t LeafValue(void *context, const Index *i);
+uint64_t index_value(const Index *i, LeafValue *leaf, void *context);
 
 #endif
