@@ -190,12 +190,6 @@ bool access_is_own(const LoopTree *t, AccessId id) {
   return !a->value && a->type != TYPE_NONE && t->schedule->temporaries[a->temporary].is_own;
 }
 
-bool tree_stores(const LoopTree *t, AccessId id) {
-  for (size_t i = 0; i < t->loop->nroots; i++)
-    if (t->loop->roots[i].kind == ROOT_STORE && t->loop->roots[i].access == id) return true;
-  return false;
-}
-
 int tree_element_sums(const LoopTree *t, ExprId sum) {
   if (!loop_sums_rows(t->loop) || reduction_is_exact(t->k, t->k->exprs[sum].op)) return 0;
   const int64_t width = axes_nelems(t->k, t->k->exprs[sum].reduced);

@@ -255,7 +255,6 @@ size_t tree_nowners(const LoopTree *t); // more than `of` of each variable and a
 enum { MOST_PARAMETERS = 5 };
 int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters);
 bool access_is_own(const LoopTree *t, AccessId id); // of a temporary that each step has for itself
-bool tree_stores(const LoopTree *t, AccessId id);   // the loop stores through the access
 // With rows in lanes: the accumulators of the sum, at most LANES. Element i goes to accumulator i % LANES, as it would
 // go to that lane if vectors lay along the row; at the end they are combined as lanes are. 0: the sum has one
 // accumulator.

@@ -134,16 +134,10 @@ static bool add_temporaries(Proof *f, size_t kernel) {
 
 // A kernel
 
-static bool is_stored(const Kernel *k, const Value *v) {
-  for (size_t i = 0; i < k->nstores; i++)
-    if (k->accesses[k->stores[i].access].value == v) return true;
-  return false;
-}
-
 static bool add_tensors(Proof *f, const Kernel *k) {
   bool ok = true;
   for (AccessId id = 0; id < k->naccesses && ok; id++)
-    if (k->accesses[id].value) ok = add_tensor(f, k->accesses[id].value, is_stored(k, k->accesses[id].value));
+    if (k->accesses[id].value) ok = add_tensor(f, k->accesses[id].value, kernel_stores_value(k, k->accesses[id].value));
   return ok;
 }
 
@@ -239,7 +233,7 @@ static bool prove_kernel(Proof *f, size_t kernel) {
   if (!add_tensors(f, s->kernel) || !add_temporaries(f, kernel)) return false;
   const Graph *g = f->g;
   for (size_t i = 0; f->is_left_out && i < g->noutputs; i++)
-    if (f->is_left_out[i] && is_stored(s->kernel, g->outputs[i])) f->tensors[g->outputs[i]->index] = NULL;
+    if (f->is_left_out[i] && kernel_stores_value(s->kernel, g->outputs[i])) f->tensors[g->outputs[i]->index] = NULL;
   if (f->blocks.are_one) f->blocks.first = ++f->blocks.now; // what earlier kernels of the slice did lies before
   const uint32_t block = f->blocks.now + !f->blocks.are_one;
   keep_values(f, s->kernel, true);

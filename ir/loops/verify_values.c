@@ -177,15 +177,9 @@ bool verify_combine(Verifying *v, const LoopNode *n) {
 
 // Stores
 
-static const Root *root_of(const Verifying *v, RootKind kind, AccessId id) { // NULL: the loop has none
-  for (size_t i = 0; i < v->loop->nroots; i++)
-    if (v->loop->roots[i].kind == kind && v->loop->roots[i].access == id) return &v->loop->roots[i];
-  return NULL;
-}
-
 // The loop stores through the access, and bypasses the caches only where they may be bypassed.
 static bool verify_result(Verifying *v, const LoopNode *n) {
-  const Root *root = root_of(v, ROOT_STORE, n->to.of);
+  const Root *root = loop_root(v->loop, ROOT_STORE, n->to.of);
   if (!root || (n->expr && root->expr != n->expr))
     return verify_fail(v, n, "no result of the loop is a store of this expression through this access");
   return !n->is_streamed || v->streamed == n->to.of + 1 || verify_fail(v, n, "it must depend on VAR_STREAMED");
@@ -204,7 +198,7 @@ bool verify_store(Verifying *v, const LoopNode *n) {
 // Partial sums
 
 static bool has_partials(const Verifying *v, const LoopNode *n) {
-  return n->to.of == n->from.of && root_of(v, ROOT_REDUCE_OUTER, n->to.of);
+  return n->to.of == n->from.of && loop_root(v->loop, ROOT_REDUCE_OUTER, n->to.of);
 }
 
 bool verify_begin_part(Verifying *v, const LoopNode *n) {

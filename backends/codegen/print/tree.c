@@ -17,7 +17,7 @@ static void add_operand(TreePrinter *l, const LoopNode *n, ExprId id) {
 
 static const char *pointer_type(const TreePrinter *l, const LoopNode *n, bool is_constant) {
   if (!access_has_addresses(access_of(l, n))) return is_constant ? "const size_t " : "size_t ";
-  if (tree_stores(l->t, n->to.of)) return is_constant ? "{type} *const " : "{type} *";
+  if (loop_root(l->t->loop, ROOT_STORE, n->to.of)) return is_constant ? "{type} *const " : "{type} *";
   return is_constant ? "const {type} *const " : "const {type} *";
 }
 
