@@ -52,7 +52,7 @@ int64_t open_factor(const Graph *g, int64_t number, Monomial monomial) {
 }
 
 int64_t open_number(const Graph *g, int64_t number, Monomial monomial, const int64_t *values) {
-  return open_factor(g, number, monomial) * monomial_value(g, monomial, values);
+  return monomial && number ? open_factor(g, number, monomial) * monomial_value(g, monomial, values) : number;
 }
 
 void formula_take_dims(const Graph *g, Formula *f, Monomial *monomial) {

@@ -408,6 +408,12 @@ bool kernel_stores(const Kernel *k, AccessId id) {
   return false;
 }
 
+bool kernel_stores_value(const Kernel *k, const Value *v) {
+  for (size_t i = 0; i < k->nstores; i++)
+    if (k->accesses[k->stores[i].access].value == v) return true;
+  return false;
+}
+
 // Bytes
 
 int64_t access_value_nbytes(const Kernel *k, AccessId id) {

@@ -248,6 +248,7 @@ bool access_is_mask(const Access *access);
 bool access_has_addresses(const Access *access); // has storage, and its type is not packed
 bool access_strides_equal(const Access *a, const Access *b);
 bool kernel_stores(const Kernel *k, AccessId access); // one of the stores writes through the access
+bool kernel_stores_value(const Kernel *k, const Value *v);
 
 // Bounds
 

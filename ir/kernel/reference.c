@@ -20,7 +20,7 @@ typedef struct Reference {
 } Reference;
 
 static int64_t number_at(const Reference *r, int64_t number, Monomial monomial) {
-  return monomial && number ? open_number(r->k->graph, number, monomial, r->dims) : number;
+  return open_number(r->k->graph, number, monomial, r->dims);
 }
 
 // Points

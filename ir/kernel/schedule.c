@@ -51,6 +51,12 @@ bool loop_shares_bytes(const Kernel *k, const Loop *loop, const Access *a) {
   return !is_dense || nelems % 2 || !cut_is_multiple(&loop->cut, 2);
 }
 
+const Root *loop_root(const Loop *loop, RootKind kind, AccessId id) {
+  for (size_t i = 0; i < loop->nroots; i++)
+    if (loop->roots[i].kind == kind && loop->roots[i].access == id) return &loop->roots[i];
+  return NULL;
+}
+
 bool loop_has_roots(const Loop *loop, RootKind kind) {
   for (size_t i = 0; i < loop->nroots; i++)
     if (loop->roots[i].kind == kind) return true;

@@ -154,7 +154,8 @@ bool schedule_add_sum(Schedule *s, ScheduledSum sum);
 bool loop_add_root(Kernel *k, Loop *loop, Root root);
 void loop_sort_roots(Loop *loop); // by sweep
 bool loop_has_roots(const Loop *loop, RootKind kind);
-bool loop_has_partial_arrays(const Kernel *k, const Loop *loop); // partial sums of a block are arrays
+const Root *loop_root(const Loop *loop, RootKind kind, AccessId id); // through the access; NULL: there is none
+bool loop_has_partial_arrays(const Kernel *k, const Loop *loop);     // partial sums of a block are arrays
 // Sums over the vector axis end in each iteration of the middle axes, where sums over these add them up.
 bool loop_has_nested_sums(const Kernel *k, const Loop *loop);
 

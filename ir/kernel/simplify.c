@@ -89,7 +89,9 @@ static void drop_axis(Kernel *k, int axis) {
   k->naxes--;
 }
 
-static bool are_alike(const Kernel *k, int axis) {
+// Whether the axis and the next one can be one: nothing varies over, reduces or tests only one of them, and wherever
+// tensors are stepped through, a step along the axis is a whole pass along the next one.
+static bool can_merge_axes(const Kernel *k, int axis) {
   AxisSet both = 3U << axis;
   for (size_t i = 1; i < k->nexprs; i++) {
     AxisSet axes = k->exprs[i].axes & both, reduced = k->exprs[i].reduced & both;
@@ -231,7 +233,7 @@ void kernel_simplify_axes(Kernel *k) {
   forward_empty_reductions(k);
   order_axes(k);
   for (int axis = k->naxes - 2; axis >= 0; axis--) {
-    if (!are_alike(k, axis)) continue;
+    if (!can_merge_axes(k, axis)) continue;
     k->axes[axis + 1].extent *= k->axes[axis].extent;
     k->axes[axis + 1].monomial += k->axes[axis].monomial;
     k->axes[axis + 1].name = k->axes[axis].name;

@@ -1,5 +1,4 @@
-// Executes control flow, indices and pointers. Has the table of node kinds, like the printer
-// (backends/codegen/print/tree.c).
+// Executes control flow, indices and pointers.
 #include "ir/loops/executing.h"
 
 static void execute_nodes(Executing *x, const LoopNode *n);
@@ -34,48 +33,42 @@ static void execute_up(Executing *x, const LoopNode *n) {
   if (n->vectors) x->left = 0;
 }
 
-static void execute_for(Executing *x, const LoopNode *n) {
+void execute_loop(Executing *x, const LoopNode *n) {
   if (n->is_down) execute_down(x, n);
   else execute_up(x, n);
 }
 
-static void execute_if(Executing *x, const LoopNode *n) {
+void execute_choose(Executing *x, const LoopNode *n) {
   execute_nodes(x, is_on(x, n) ? n->body : n->otherwise);
 }
 
 // Integers
 
-static void execute_index(Executing *x, const LoopNode *n) {
+void execute_set(Executing *x, const LoopNode *n) {
   *var_place(x, n->var) = is_on(x, n) ? index_of_run(x, n->value) : 0;
 }
 
 // Pointers, local arrays
 
-// A pointer to what the caller leaves out is NULL.
-static void execute_pointer(Executing *x, const LoopNode *n) {
-  const bool is_partial = n->to.buffer == BUFFER_PARTIALS;
+void execute_point(Executing *x, const LoopNode *n) {
+  if (n->to.item || make_items(x, &n->to, 1)) point_to(x, &n->to, address_of(x, &n->from));
+}
+
+// Partial sums that the caller does not need are NULL.
+void execute_begin_part(Executing *x, const LoopNode *n) {
   const Pointer p = address_of(x, &n->from);
-  if (is_partial && !p.buffer && !n->test) execute_fail(x, "it has no memory");
-  if (!n->to.item && !make_items(x, &n->to, 1)) return;
-  point_to(x, &n->to, is_on(x, n) ? p : (Pointer){NULL, 0});
+  if (!p.buffer && !n->test) execute_fail(x, "it has no memory");
+  if (make_items(x, &n->to, 1)) point_to(x, &n->to, is_on(x, n) ? p : (Pointer){NULL, 0});
 }
 
 // An array of pointers or values has an item for each row; other arrays have elements.
-static void execute_buffer(Executing *x, const LoopNode *n) {
+void execute_array(Executing *x, const LoopNode *n) {
+  const bool is_own = n->to.buffer == BUFFER_ROW && access_is_own(x->tree, n->to.of);
   const Access *a = &x->k->accesses[node_access(n)];
-  switch (n->to.buffer) {
-  case BUFFER_SUM:
-  case BUFFER_TOTAL:
-  case BUFFER_HELD: execute_register(x, n); return;
-  case BUFFER_VALUE: make_items(x, &n->to, n->count); return;
-  case BUFFER_ROW:
-    if (n->from.buffer) execute_pointer(x, n);
-    else if (!access_is_own(x->tree, n->to.of)) make_items(x, &n->to, n->count);
-    else make_array(x, &n->to, a->type, n->count * (access_is_mask(a) ? 8 : 1));
-    return;
-  case BUFFER_PARTIALS: execute_pointer(x, n); return;
-  default: make_array(x, &n->to, TYPE_F32, n->count * (n->is_vector ? LANES : 1));
-  }
+  if (is_own) make_array(x, &n->to, a->type, n->count * (access_is_mask(a) ? 8 : 1));
+  else if (buffer_info[n->to.buffer].space == SPACE_STACK)
+    make_array(x, &n->to, TYPE_F32, n->count * (n->is_vector ? LANES : 1));
+  else make_items(x, &n->to, n->count);
 }
 
 // Block and step are two functions in C: the step sees only the variables of the block that are its parameters.
@@ -89,7 +82,7 @@ static uint64_t argument_of(Executing *x, const LoopNode *n, Var parameter) {
   }
 }
 
-static void execute_step(Executing *x, const LoopNode *n) {
+void execute_call(Executing *x, const LoopNode *n) {
   Var parameters[MOST_PARAMETERS];
   uint64_t arguments[MOST_PARAMETERS];
   const int count = tree_parameters(x->tree, n->has_fewer_lanes, parameters);
@@ -102,39 +95,40 @@ static void execute_step(Executing *x, const LoopNode *n) {
   x->function = 0;
 }
 
-static void (*const executors[NODE_FENCE + 1])(Executing *x, const LoopNode *n) = {
-    // NULL: nothing
-    [NODE_INDEX] = execute_index,     [NODE_FOR] = execute_for,   [NODE_IF] = execute_if,
-    [NODE_BUFFER] = execute_buffer,   [NODE_LET] = execute_let,   [NODE_UPDATE] = execute_update,
-    [NODE_STORE] = execute_store,     [NODE_MOVE] = execute_move, [NODE_CALL] = execute_step,
-    [NODE_SCATTER] = execute_scatter,
+static void (*const executors[ACTIONS])(Executing *x, const LoopNode *n) = {
+#define ACTION(NAME, name, ...) [ACTION_##NAME] = execute_##name,
+#define IDLE(...)
+#include "ir/loops/actions.def"
 };
+
+static void execute_node(Executing *x, const LoopNode *n) {
+  void (*const execute)(Executing * x, const LoopNode *n) = executors[node_action(n)];
+  const bool is_declared =
+      n->kind == NODE_INDEX || n->kind == NODE_BUFFER || n->kind == NODE_IF || n->kind == NODE_LET; // whatever the test
+  if (!execute || !(is_declared || is_on(x, n))) return;
+  if (!node_is_of_rows(x->tree, n)) {
+    execute(x, n);
+    return;
+  }
+  uint64_t *row = var_place(x, loop_var(VAR_ROW));
+  for (*row = 0; *row < var_of(x, VAR_ROWS) && *row < MOST_ITEMS && !x->has_failed; ++*row) execute(x, n);
+}
 
 static void execute_nodes(Executing *x, const LoopNode *n) {
   const LoopNode *around = x->at;
   for (; n && !x->has_failed; n = n->next) {
     x->at = n;
     if (x->run.nsteps) x->has_failed = --*x->run.nsteps < 0;
-    const bool is_declared = n->kind == NODE_INDEX || n->kind == NODE_BUFFER || n->kind == NODE_IF ||
-                             n->kind == NODE_LET; // whatever the test
-    if (!x->has_failed && executors[n->kind] && (is_declared || is_on(x, n))) executors[n->kind](x, n);
+    if (!x->has_failed) execute_node(x, n);
   }
   if (!x->has_failed) x->at = around;
 }
 
 static bool make_variables(Executing *x) {
   const Kernel *k = x->k;
-  const size_t counts[] = {[OWNER_FUNCTION] = 1, [OWNER_AXIS] = MAX_AXES, [OWNER_ACCESS] = k->naccesses + 1};
-  bool ok = true;
-  for (int i = 0; i < 2 * VAR_KINDS && ok; i++) {
-    uint64_t **vars = &x->vars[i / VAR_KINDS][i % VAR_KINDS];
-    *vars = ARENA_ARRAY(x->arena, uint64_t, counts[var_info[i % VAR_KINDS].owner]);
-    ok = *vars;
-  }
-  for (int kind = 0; kind < BUFFER_KINDS && ok; kind++) {
-    x->buffers[kind] = ARENA_ARRAY(x->arena, Storage, buffer_info[kind].is_of_expr ? k->nexprs + 1 : k->naccesses + 1);
-    ok = x->buffers[kind];
-  }
+  for (int f = 0; f < 2; f++) x->vars[f] = ARENA_ARRAY(x->arena, uint64_t, VAR_KINDS * x->nowners);
+  x->buffers = ARENA_ARRAY(x->arena, Storage, BUFFER_KINDS * x->nowners);
+  bool ok = x->vars[0] && x->vars[1] && x->buffers;
   for (ExprId id = 0; ok && id < k->nexprs; id++) {
     const Expr *e = &k->exprs[id];
     const Address value = {.buffer = BUFFER_VALUE, .of = id};
@@ -158,6 +152,7 @@ bool tree_execute(const LoopRun *run, int64_t first, int64_t end, Blocks *blocks
     *x = (Executing){.run = *run,
                      .tree = run->tree,
                      .k = run->tree->k,
+                     .nowners = tree_nowners(run->tree),
                      .domain = run->domain,
                      .type = kernel_type(run->tree->k),
                      .arena = &arena,
@@ -168,7 +163,7 @@ bool tree_execute(const LoopRun *run, int64_t first, int64_t end, Blocks *blocks
   for (int64_t b = first; b < end && ok; b++) {
     blocks->now += !blocks->are_one;
     x->blocks = *blocks;
-    x->vars[0][VAR_BLOCK][0] = (uint64_t)b;
+    *var_place(x, loop_var(VAR_BLOCK)) = (uint64_t)b;
     x->at = NULL;
     execute_nodes(x, run->tree->block);
     ok = !x->has_failed;

@@ -9,6 +9,7 @@
 #define NGRAD_IR_LOOPS_EXECUTE_H
 
 #include "ir/kernel/domain.h"
+#include "ir/kernel/program.h"
 #include "ir/loops/loops.h"
 
 typedef struct Buffer { // the elements of a tensor or temporary
@@ -48,29 +49,18 @@ typedef struct LoopRun {
   int64_t *nsteps;            // how many nodes and operations on numbers may still be executed; NULL: any number
 } LoopRun;
 
-// What a call computes of an index that depends on open dims: blocks of a loop in all, and for each index on its free
-// axes; iterations in a block.
-int64_t run_nblocks(const Schedule *s, const Loop *loop, const int64_t *dims);
-int64_t run_ncut_blocks(const Schedule *s, const Loop *loop, const int64_t *dims);
-int64_t run_block_length(const Schedule *s, const Loop *loop, const int64_t *dims);
+int64_t run_nblocks(const Schedule *s, const Loop *loop, const int64_t *dims); // blocks of the loop in a call
+// Of a kernel's temporary in a call; of booleans, bits.
+int64_t run_temporary_nelems(const Program *p, size_t kernel, uint32_t temporary, const int64_t *dims);
 bool run_is_parallel(const Kernel *k, const Loop *loop, const int64_t *dims); // several threads run the blocks
 
 // Runs blocks first .. end - 1 of the loop. False: the tree is wrong, memory is exhausted, or *nsteps is negative now.
 // Then `why` says what is wrong, or nothing if steps are used up.
 bool tree_execute(const LoopRun *run, int64_t first, int64_t end, Blocks *blocks, Text *why);
 
-// The value of an index, if var_at(context, v) is that of variable v. *is_wrong is set if it divides by 0.
-typedef uint64_t VarAt(const void *context, Var v);
-typedef uint64_t OfAddress(const void *context, const Index *i);
-typedef struct IndexMeaning {
-  const Schedule *schedule; // of the loops whose blocks the index mentions; NULL: it mentions none
-  const Graph *graph;
-  const int64_t *dims;
-  VarAt *var_at;
-  OfAddress *of_address; // the value of an index of an address
-  const void *context;
-  bool is_large; // INDEX_EXCEEDS is 1
-} IndexMeaning;
-uint64_t index_value(const Index *i, const IndexMeaning *m, bool *is_wrong); // i NULL: 0
+// The value of an index (NULL: 0). leaf: of one without operands; also asked of a division by 0, and whether a tensor
+// that fits into the caches by its size exceeds them all the same (INDEX_EXCEEDS).
+typedef uint64_t LeafValue(void *context, const Index *i);
+uint64_t index_value(const Index *i, LeafValue *leaf, void *context);
 
 #endif

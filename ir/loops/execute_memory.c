@@ -25,19 +25,15 @@ void execute_fail(Executing *x, const char *format, ...) {
 
 // Indices
 
-static int64_t number_at(const Graph *g, int64_t number, Monomial monomial, const int64_t *dims) {
-  return monomial && number ? open_number(g, number, monomial, dims) : number;
-}
-
 static int64_t nelems_at(const Kernel *k, AxisSet axes, const int64_t *dims) {
-  return number_at(k->graph, axes_nelems(k, axes), axes_monomial(k, axes), dims);
+  return open_number(k->graph, axes_nelems(k, axes), axes_monomial(k, axes), dims);
 }
 
-int64_t run_block_length(const Schedule *s, const Loop *loop, const int64_t *dims) {
+static int64_t run_block_length(const Schedule *s, const Loop *loop, const int64_t *dims) {
   return cut_length(&loop->cut, nelems_at(s->kernel, loop_cut_axes(loop), dims));
 }
 
-int64_t run_ncut_blocks(const Schedule *s, const Loop *loop, const int64_t *dims) {
+static int64_t run_ncut_blocks(const Schedule *s, const Loop *loop, const int64_t *dims) {
   const int64_t length = run_block_length(s, loop, dims);
   return (nelems_at(s->kernel, loop_cut_axes(loop), dims) + length - 1) / length;
 }
@@ -46,71 +42,76 @@ int64_t run_nblocks(const Schedule *s, const Loop *loop, const int64_t *dims) {
   return nelems_at(s->kernel, loop_outer_axes(loop) & ~loop_cut_axes(loop), dims) * run_ncut_blocks(s, loop, dims);
 }
 
+int64_t run_temporary_nelems(const Program *p, size_t kernel, uint32_t temporary, const int64_t *dims) {
+  const OpenSize size = program_temporary_size(p, (uint32_t)kernel, temporary);
+  const Schedule *maker = p->schedules[size.kernel];
+  const bool is_mask = p->schedules[kernel]->temporaries[temporary].type == TYPE_BOOLEAN; // eight in a byte
+  return open_number(p->graph, size.number, size.monomial, dims) * (is_mask ? 8 : 1) *
+         (size.has_blocks ? run_nblocks(maker, &maker->loops[size.loop], dims) : 1);
+}
+
 bool run_is_parallel(const Kernel *k, const Loop *loop, const int64_t *dims) {
   if (!loop->serial_work) return !loop->is_serial;
   return nelems_at(k, loop_outer_axes(loop) | loop_inner_axes(loop), dims) > loop->serial_work;
 }
 
 // Arithmetic modulo 2^64, as C's on size_t.
-uint64_t index_value(const Index *i, const IndexMeaning *m, bool *is_wrong) {
+uint64_t index_value(const Index *i, LeafValue *leaf, void *context) {
   if (!i) return 0;
-  switch (i->op) {
-  case INDEX_NUMBER: return (uint64_t)number_at(m->graph, i->number, i->monomial, m->dims);
-  case INDEX_VAR: return m->var_at(m->context, i->var);
-  case INDEX_BLOCK_LENGTH: return (uint64_t)run_block_length(m->schedule, &m->schedule->loops[i->loop], m->dims);
-  case INDEX_NCUT_BLOCKS: return (uint64_t)run_ncut_blocks(m->schedule, &m->schedule->loops[i->loop], m->dims);
-  case INDEX_SIGNED: return index_value(i->args[0], m, is_wrong);
-  case INDEX_EXISTS:
-  case INDEX_IS_AT_LINE:
-  case INDEX_TO_LINE: return m->of_address(m->context, i);
-  case INDEX_CHOOSE: return index_value(i->args[index_value(i->args[0], m, is_wrong) ? 1 : 2], m, is_wrong);
-  default: break;
-  }
-  const uint64_t a = index_value(i->args[0], m, is_wrong), b = index_value(i->args[1], m, is_wrong);
+  if (!i->args[0]) return leaf(context, i);
+  const uint64_t a = index_value(i->args[0], leaf, context);
+  if (i->op == INDEX_SIGNED) return a;
+  if (i->op == INDEX_CHOOSE) return index_value(i->args[a ? 1 : 2], leaf, context);
+  const uint64_t b = index_value(i->args[1], leaf, context);
   switch (i->op) {
   case INDEX_ADD: return a + b;
   case INDEX_SUBTRACT: return a - b;
   case INDEX_MULTIPLY: return a * b;
-  case INDEX_DIVIDE: *is_wrong |= !b; return b ? a / b : 0;
-  case INDEX_REMAINDER: *is_wrong |= !b; return b ? a % b : 0;
+  case INDEX_DIVIDE: return b ? a / b : leaf(context, i);
+  case INDEX_REMAINDER: return b ? a % b : leaf(context, i);
   case INDEX_LESS: return a < b;
   case INDEX_AT_MOST: return a <= b;
   case INDEX_AT_LEAST: return a >= b;
   case INDEX_MORE: return a > b;
-  case INDEX_EXCEEDS: return m->is_large || a > b;
+  case INDEX_EXCEEDS: return a > b || leaf(context, i);
   case INDEX_DIFFERS: return a != b;
   default: return a && b;
   }
 }
 
 uint64_t *var_place(Executing *x, Var v) {
-  return &x->vars[x->function][v.kind][v.of];
+  return &x->vars[x->function][v.kind * x->nowners + v.of];
 }
 
 uint64_t var_of(Executing *x, VarKind kind) {
-  return x->vars[x->function][kind][0];
+  return *var_place(x, loop_var(kind));
 }
 
-static uint64_t var_at(const void *context, Var v) {
-  const Executing *x = context;
-  return x->vars[x->function][v.kind][v.of];
-}
-
-static uint64_t of_address(const void *context, const Index *i) {
+static uint64_t of_address(Executing *x, const Index *i) {
   enum { LINE = 64 };
-  Executing *x = (Executing *)context; // it may fail
   const Pointer p = address_of(x, i->address);
   if (i->op == INDEX_EXISTS || !p.buffer) return p.buffer != NULL;
   const uint64_t nbytes = type_nbytes(p.buffer->type), to_line = -(p.buffer->address + p.at * nbytes) % LINE;
   return i->op == INDEX_IS_AT_LINE ? !to_line : to_line / nbytes;
 }
 
+static uint64_t leaf_value(void *context, const Index *i) {
+  Executing *x = context;
+  const Schedule *s = x->tree->schedule;
+  switch (i->op) {
+  case INDEX_NUMBER: return (uint64_t)open_number(x->k->graph, i->number, i->monomial, x->run.dims);
+  case INDEX_VAR: return *var_place(x, i->var);
+  case INDEX_BLOCK_LENGTH: return (uint64_t)run_block_length(s, &s->loops[i->loop], x->run.dims);
+  case INDEX_NCUT_BLOCKS: return (uint64_t)run_ncut_blocks(s, &s->loops[i->loop], x->run.dims);
+  case INDEX_EXCEEDS: return x->run.is_large;
+  case INDEX_DIVIDE:
+  case INDEX_REMAINDER: execute_fail(x, "it divides by 0"); return 0;
+  default: return of_address(x, i);
+  }
+}
+
 uint64_t index_of_run(Executing *x, const Index *i) {
-  bool is_wrong = false;
-  const IndexMeaning m = {x->tree->schedule, x->k->graph, x->run.dims, var_at, of_address, x, x->run.is_large};
-  const uint64_t value = index_value(i, &m, &is_wrong);
-  if (is_wrong) execute_fail(x, "it divides by 0");
-  return value;
+  return index_value(i, leaf_value, x);
 }
 
 bool is_on(Executing *x, const LoopNode *n) {
@@ -128,7 +129,7 @@ int lanes_of_node(Executing *x, const LoopNode *n) {
 // Items of buffers
 
 Storage *storage_of(const Executing *x, const Address *at) {
-  return &x->buffers[at->buffer][at->of];
+  return &x->buffers[at->buffer * x->nowners + at->of];
 }
 
 bool make_items(Executing *x, const Address *at, int64_t count) {

@@ -14,16 +14,6 @@ static Datum *value_of(Executing *x, ExprId id) {
   return lanes_of(x, &value);
 }
 
-static void each_row(Executing *x, const LoopNode *n, void (*f)(Executing *x, const LoopNode *n)) {
-  if (!node_is_of_rows(x->tree, n)) {
-    f(x, n);
-    return;
-  }
-  uint64_t *row = var_place(x, loop_var(VAR_ROW)), before = *row;
-  for (*row = 0; *row < var_of(x, VAR_ROWS) && *row < MOST_ITEMS && !x->has_failed; ++*row) f(x, n);
-  *row = before;
-}
-
 // Elements of buffers. A vector of a copy, of spilled vectors or of a mask is whole.
 
 static Elements elements_of(Executing *x, const LoopNode *n, const Address *at) {
@@ -112,7 +102,7 @@ static double count_of(Executing *x, const Expr *e) {
   return e->op == EXPR_COUNT ? number : 1 / fmax(number, 1);
 }
 
-static void compute(Executing *x, const LoopNode *n, Datum *y) {
+static void operate(Executing *x, const LoopNode *n, Datum *y) {
   const Expr *e = &x->k->exprs[n->expr];
   const Datum *args[3] = {NULL};
   switch (e->op) {
@@ -126,6 +116,13 @@ static void compute(Executing *x, const LoopNode *n, Datum *y) {
   for (int a = 0; a < expr_info[e->op].narguments; a++) args[a] = value_of(x, e->args[a]);
   apply(x, e->op, x->type, args, y);
   if (!n->is_vector) set_lanes(y, y[0], 1, LANES);
+}
+
+void execute_compute(Executing *x, const LoopNode *n) {
+  Datum made[LANES];
+  if (node_load(x->tree, n)) load(x, n, made);
+  else operate(x, n, made);
+  if (!x->has_failed) memcpy(value_of(x, n->expr), made, sizeof made);
 }
 
 // Sums
@@ -165,71 +162,82 @@ static void add_lanes(Executing *x, const LoopNode *n, Type type, Datum *lanes) 
   set_lanes(lanes, lanes[0], 1, LANES);
 }
 
-// Accumulators and totals begin with the identity. A vector of partial sums is loaded, if the block has them.
-void execute_register(Executing *x, const LoopNode *n) {
-  if (!make_items(x, &n->to, n->to.buffer == BUFFER_HELD ? 1 : n->count)) return;
-  const Storage *s = storage_of(x, &n->to);
-  for (int i = 0; i < s->count; i++) set_lanes(s->values[i].lane, identity_of(x, n), 0, LANES);
-  if (n->from.buffer && is_on(x, n)) get(x, n, &n->from, sum_type(x, n), s->values[0].lane);
+void execute_begin_sum(Executing *x, const LoopNode *n) {
+  if (!make_items(x, &n->to, n->count)) return;
+  for (int i = 0; i < n->count; i++) set_lanes(storage_of(x, &n->to)->values[i].lane, identity_of(x, n), 0, LANES);
 }
 
-// What is added, in the sum's type: a value; the accumulators of a run, lane by lane or all lanes; partial sums.
-static void get_addend(Executing *x, const LoopNode *n, Type type, Datum *y) {
-  if (n->from.buffer && !node_ends_run(n)) {
-    get(x, n, &n->from, type, y);
-    return;
-  }
-  if (n->from.buffer) get(x, n, &n->from, x->type, y);
-  else memcpy(y, value_of(x, n->expr), LANES * sizeof *y);
-  if (n->from.buffer && node_adds_lanes(x->tree, n)) add_lanes(x, n, x->type, y);
-  convert(x, x->type, type, y, y);
+// Lanes that hold no elements have the identity, and all lanes if the block has no partial sums.
+void execute_hold(Executing *x, const LoopNode *n) {
+  if (!make_items(x, &n->to, 1)) return;
+  Datum *y = lanes_of(x, &n->to);
+  set_lanes(y, identity_of(x, n), 0, LANES);
+  if (is_on(x, n)) get(x, n, &n->from, sum_type(x, n), y);
 }
 
-static void update(Executing *x, const LoopNode *n) {
+// Adds what is of this type to the sum.
+static void add_to_sum(Executing *x, const LoopNode *n, Type from, Datum *addend) {
   const Type type = sum_type(x, n);
-  Datum sum[LANES], y[LANES];
+  Datum sum[LANES];
   get(x, n, &n->to, type, sum);
-  if (n->is_fused && x->k->exprs[n->expr].op == EXPR_MUL) {
-    const ExprId *factors = x->k->exprs[n->expr].args;
-    const Datum *const args[] = {value_of(x, factors[0]), value_of(x, factors[1]), sum};
-    apply(x, EXPR_FMA, type, args, sum);
-  } else {
-    get_addend(x, n, type, y);
-    if (!x->has_failed) combine(x, n, type, sum, y, sum);
-  }
+  convert(x, from, type, addend, addend);
+  if (x->has_failed) return;
+  combine(x, n, type, sum, addend, sum);
   put(x, n, &n->to, type, sum);
 }
 
-void execute_update(Executing *x, const LoopNode *n) {
-  each_row(x, n, update);
+void execute_add(Executing *x, const LoopNode *n) {
+  const Expr *e = &x->k->exprs[n->expr];
+  Datum y[LANES];
+  if (n->is_fused && e->op == EXPR_MUL) {
+    Datum *sum = lanes_of(x, &n->to);
+    const Datum *const args[] = {value_of(x, e->args[0]), value_of(x, e->args[1]), sum};
+    apply(x, EXPR_FMA, x->type, args, y);
+    put(x, n, &n->to, x->type, y);
+  } else {
+    memcpy(y, value_of(x, n->expr), sizeof y);
+    add_to_sum(x, n, x->type, y);
+  }
 }
 
-// The sum's total, or the reduction of accumulators: of as many as elements of a row have, or over the lanes of one.
-static void end_sum(Executing *x, const LoopNode *n) {
-  const bool is_total = n->from.buffer == BUFFER_TOTAL;
-  const Type type = sum_type(x, n);
+// Lane by lane, or the sum of all lanes.
+void execute_end_run(Executing *x, const LoopNode *n) {
+  Datum y[LANES];
+  get(x, n, &n->from, x->type, y);
+  if (node_adds_lanes(x->tree, n)) add_lanes(x, n, x->type, y);
+  add_to_sum(x, n, x->type, y);
+}
+
+void execute_combine(Executing *x, const LoopNode *n) {
+  Datum y[LANES];
+  get(x, n, &n->from, sum_type(x, n), y);
+  add_to_sum(x, n, sum_type(x, n), y);
+}
+
+// In the item of the row, or the only one.
+static void set_sum(Executing *x, const LoopNode *n, Datum *sum) {
+  const Address value = {.buffer = BUFFER_VALUE, .of = n->expr};
+  const int64_t nitems = node_is_of_rows(x->tree, n) ? x->tree->loop->rows : 1;
+  if (make_items(x, &value, nitems)) convert(x, sum_type(x, n), x->type, sum, value_of(x, n->expr));
+}
+
+// Of as many accumulators as elements of a row have, or over the lanes of one.
+void execute_end_sum(Executing *x, const LoopNode *n) {
   const Storage *s = storage_of(x, &n->from);
+  const int all = n->is_vector ? tree_element_sums(x->tree, n->expr) : 0, count = all < s->count ? all : s->count;
   Vector items[LANES];
-  const int all = n->is_vector && !is_total ? tree_element_sums(x->tree, n->expr) : 0,
-            count = all < s->count ? all : s->count;
-  get(x, n, &n->from, type, items[0].lane);
+  get(x, n, &n->from, x->type, items[0].lane);
   for (int i = 0; i < count; i++) items[i] = s->values[i];
   if (x->has_failed) return;
-  add_by_halves(x, n, type, items, count);
-  if (!n->is_vector && !is_total) add_lanes(x, n, type, items[0].lane);
-  convert(x, type, x->type, items[0].lane, value_of(x, n->expr));
+  add_by_halves(x, n, x->type, items, count);
+  if (!n->is_vector) add_lanes(x, n, x->type, items[0].lane);
+  set_sum(x, n, items[0].lane);
 }
 
-void execute_let(Executing *x, const LoopNode *n) {
-  const Address value = {.buffer = BUFFER_VALUE, .of = n->expr};
-  Datum made[LANES];
-  if (node_ends_sum(n)) {
-    if (make_items(x, &value, node_is_of_rows(x->tree, n) ? x->tree->loop->rows : 1)) each_row(x, n, end_sum);
-    return;
-  }
-  if (node_load(x->tree, n)) load(x, n, made);
-  else compute(x, n, made);
-  if (!x->has_failed) memcpy(value_of(x, n->expr), made, sizeof made);
+void execute_end_total(Executing *x, const LoopNode *n) {
+  Datum y[LANES];
+  get(x, n, &n->from, sum_type(x, n), y);
+  if (!x->has_failed) set_sum(x, n, y);
 }
 
 // Stores
@@ -251,44 +259,46 @@ static bool is_streamed(Executing *x, const LoopNode *n, const Pointer *to) {
 }
 
 void execute_store(Executing *x, const LoopNode *n) {
-  const Space to = buffer_info[n->to.buffer].space;
+  const bool is_array = buffer_info[n->to.buffer].space == SPACE_STACK;
+  const Pointer p = address_of(x, &n->to);
   Datum y[LANES];
-  if (n->from.buffer) get(x, n, &n->from, sum_type(x, n), y);
-  else if (n->expr) memcpy(y, value_of(x, n->expr), sizeof y);
-  else set_lanes(y, identity_of(x, n), 0, LANES);
-  if (n->is_streamed) {
-    const Pointer p = address_of(x, &n->to);
+  memcpy(y, value_of(x, n->expr), sizeof y);
+  if (is_streamed(x, n, &p)) {
     const Elements e = elements_of(x, n, &n->to);
-    if (is_streamed(x, n, &p) && (e.count < LANES || e.step != 1)) execute_fail(x, "streams less than a whole vector");
+    if (e.count < LANES || e.step != 1) execute_fail(x, "streams less than a whole vector");
   }
-  put(x, n, &n->to, to == SPACE_BLOCK ? sum_type(x, n) : to == SPACE_STACK ? TYPE_F32 : x->type, y);
+  put(x, n, &n->to, is_array ? TYPE_F32 : x->type, y);
 }
 
-// Moves. A vector of a copy, or of a panel, has neighbouring elements; in the tensor these are `step` apart. One is
-// moved, or one for each row of the step, or one for each of `count` columns. Streamed rows are dense.
+void execute_clear(Executing *x, const LoopNode *n) {
+  Datum y[LANES];
+  set_lanes(y, identity_of(x, n), 0, LANES);
+  put(x, n, &n->to, sum_type(x, n), y);
+}
+
+void execute_store_held(Executing *x, const LoopNode *n) {
+  Datum y[LANES];
+  get(x, n, &n->from, sum_type(x, n), y);
+  put(x, n, &n->to, sum_type(x, n), y);
+}
+
+// A vector of a copy, or of a panel, has neighbouring elements; in the tensor these are `step` apart. One is moved, or
+// that of the row, or one for each of `count` columns. Streamed rows are dense.
 void execute_move(Executing *x, const LoopNode *n) {
   enum { WIDEST = 64 };
   const bool is_store = n->from.buffer == BUFFER_COPY, is_of_rows = node_is_of_rows(x->tree, n);
-  uint64_t *row = var_place(x, loop_var(VAR_ROW));
-  const uint64_t before = *row;
-  if (is_of_rows) *row = 0;
-  const Pointer first = address_of(x, &n->to);
-  const bool is_stream = is_streamed(x, n, &first);
-  const uint64_t count = n->count ? (uint64_t)n->count : is_of_rows ? var_of(x, VAR_ROWS) : 1;
-  const Elements whole = {.step = 1, .count = LANES},
-                 apart = {.step = is_stream                ? count
-                                  : n->count || is_of_rows ? index_of_run(x, n->step)
-                                                           : 1,
-                          .count = LANES};
+  Pointer to = address_of(x, &n->to), from = address_of(x, &n->from);
+  Pointer *copy = is_store ? &from : &to, *tensor = is_store ? &to : &from;
+  const bool is_stream = is_streamed(x, n, &to);
+  const uint64_t step = is_stream ? (uint64_t)n->count : n->count || is_of_rows ? index_of_run(x, n->step) : 1;
+  const Elements whole = {.step = 1, .count = LANES}, apart = {.step = step, .count = LANES};
   if (is_stream && n->count > WIDEST) execute_fail(x, "streams rows of %lld", (long long)n->count);
-  for (uint64_t i = 0; i < count && !x->has_failed; i++) {
+  if (is_of_rows) copy->at += var_of(x, VAR_ROW) * LANES;
+  for (int64_t i = 0; (i < n->count || !i) && !x->has_failed; i++) {
     Datum y[LANES];
-    if (is_of_rows) *row = i; // of which each has a pointer
-    Pointer from = address_of(x, &n->from), to = address_of(x, &n->to), *copy = is_store ? &from : &to;
-    if (n->count) *(is_store ? &to.at : &from.at) += i;
-    copy->at += i * LANES;
     read_elements(x, n->from.of, TYPE_F32, from, is_store ? whole : apart, y);
     if (!x->has_failed) write_elements(x, n->to.of, TYPE_F32, to, is_store ? apart : whole, y, false);
+    copy->at += LANES;
+    tensor->at++;
   }
-  *row = before;
 }

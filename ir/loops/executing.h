@@ -29,10 +29,11 @@ typedef struct Executing {
   Type type; // of the kernel
   Arena *arena;
   Blocks blocks;
-  Storage *buffers[BUFFER_KINDS]; // by access or expression
-  uint64_t *vars[2][VAR_KINDS];   // of the block, and of the step; by owner
-  int function;                   // 0: the block, 1: the step
-  int left;                       // elements of the last vector of an is_vectors loop; 0: a whole vector
+  size_t nowners;    // tree_nowners
+  Storage *buffers;  // by kind and owner
+  uint64_t *vars[2]; // likewise; of the block, and of the step
+  int function;      // 0: the block, 1: the step
+  int left;          // elements of the last vector of an is_vectors loop; 0: a whole vector
   const LoopNode *at;
   Text *why;
   bool has_failed;
@@ -71,16 +72,11 @@ void convert(Executing *x, Type from, Type to, const Datum *in, Datum *y);
 
 bool is_on(Executing *x, const LoopNode *n); // its test is not 0
 
-// execute_values.c
+// execute.c has control flow, indices and pointers, execute_values.c what reads and writes buffers, execute_scatter.c
+// scatters.
 
-void execute_register(Executing *x, const LoopNode *n); // NODE_BUFFER of a sum, or of partial sums that are held
-void execute_let(Executing *x, const LoopNode *n);
-void execute_update(Executing *x, const LoopNode *n);
-void execute_store(Executing *x, const LoopNode *n);
-void execute_move(Executing *x, const LoopNode *n);
-
-// execute_scatter.c
-
-void execute_scatter(Executing *x, const LoopNode *n);
+#define ACTION(NAME, name, ...) void execute_##name(Executing *x, const LoopNode *n);
+#define IDLE(...)
+#include "ir/loops/actions.def"
 
 #endif

@@ -3,7 +3,6 @@
 #include "ir/loops/loops.h"
 
 #include <assert.h>
-#include <stddef.h>
 
 const VarInfo var_info[VAR_KINDS] = {
 #define VARIABLE(kind, prefix, suffix, owner, is_int) {prefix, suffix, owner, is_int},
@@ -109,6 +108,30 @@ bool expr_is_long(ExprOp op) {
 
 // What follows from nodes
 
+typedef struct ActionInfo {
+  LoopNodeKind kind;
+  unsigned to, from; // sets of buffers, by bit
+  bool has_expr;
+} ActionInfo;
+
+#define IN(buffer) (1U << BUFFER_##buffer)
+#define NO_BUFFER IN(NONE)
+static const ActionInfo actions[ACTIONS] = {
+    {0},
+#define ACTION(NAME, name, kind, to, from, has_expr) {NODE_##kind, to, from, has_expr},
+#include "ir/loops/actions.def"
+};
+
+Action node_action(const LoopNode *n) {
+  for (int i = ACTION_NONE + 1; i < ACTIONS; i++) {
+    const ActionInfo *action = &actions[i];
+    if (action->kind == n->kind && action->to >> n->to.buffer & 1 && action->from >> n->from.buffer & 1 &&
+        action->has_expr == (n->expr > 0))
+      return (Action)i;
+  }
+  return ACTION_NONE;
+}
+
 Load node_load(const LoopTree *t, const LoopNode *n) {
   const Expr *e = &t->k->exprs[n->expr];
   const Space from = buffer_info[n->from.buffer].space;
@@ -140,6 +163,11 @@ bool node_is_strided(const LoopNode *n) {
   return n->step && !index_is(n->step, 1);
 }
 
+size_t tree_nowners(const LoopTree *t) {
+  const size_t most = t->k->nexprs > t->k->naccesses ? t->k->nexprs : t->k->naccesses;
+  return most < MAX_AXES ? MAX_AXES : most;
+}
+
 int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters) {
   const Loop *loop = t->loop;
   int count = 0;
@@ -160,12 +188,6 @@ int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters) {
 bool access_is_own(const LoopTree *t, AccessId id) {
   const Access *a = &t->k->accesses[id];
   return !a->value && a->type != TYPE_NONE && t->schedule->temporaries[a->temporary].is_own;
-}
-
-bool tree_stores(const LoopTree *t, AccessId id) {
-  for (size_t i = 0; i < t->loop->nroots; i++)
-    if (t->loop->roots[i].kind == ROOT_STORE && t->loop->roots[i].access == id) return true;
-  return false;
 }
 
 int tree_element_sums(const LoopTree *t, ExprId sum) {
@@ -197,13 +219,10 @@ bool node_ends_sum(const LoopNode *n) {
   return n->kind == NODE_LET && (n->from.buffer == BUFFER_SUM || n->from.buffer == BUFFER_TOTAL);
 }
 
-bool node_ends_run(const LoopNode *n) {
-  return n->kind == NODE_UPDATE && n->from.buffer == BUFFER_SUM;
-}
-
 bool node_is_of_rows(const LoopTree *t, const LoopNode *n) {
   if (n->kind == NODE_MOVE) return n->to.item || n->from.item;
-  return node_ends_sum(n) ? t->form[n->expr] == FORM_ROWS : node_ends_run(n) && t->loop->rows > 1;
+  if (n->kind == NODE_UPDATE) return n->from.buffer == BUFFER_SUM && t->loop->rows > 1;
+  return node_ends_sum(n) && t->form[n->expr] == FORM_ROWS;
 }
 
 bool node_combines(const LoopTree *t, const LoopNode *n) {
@@ -294,21 +313,17 @@ static bool index_mentions(const Index *i, Var v) {
   return index_mentions(i->args[0], v) || index_mentions(i->args[1], v) || index_mentions(i->args[2], v);
 }
 
-static const size_t index_fields[] = { // the members of LoopNode that are indices
-    offsetof(LoopNode, value),      offsetof(LoopNode, end),         offsetof(LoopNode, step),
-    offsetof(LoopNode, test),       offsetof(LoopNode, bound),       offsetof(LoopNode, to.index),
-    offsetof(LoopNode, from.index), offsetof(LoopNode, from.within), offsetof(LoopNode, to.item),
-    offsetof(LoopNode, from.item)};
-enum { NINDICES = sizeof index_fields / sizeof *index_fields };
-
-static const Index **index_at(LoopNode *n, size_t field) {
-  return (const Index **)((char *)n + index_fields[field]);
+const Index **node_index(LoopNode *n, int i) {
+  const Index **const indices[NODE_INDICES] = {&n->value,   &n->end,      &n->step,       &n->test,
+                                               &n->bound,   &n->to.index, &n->from.index, &n->from.within,
+                                               &n->to.item, &n->from.item};
+  return indices[i];
 }
 
 bool nodes_mention(const LoopNode *n, Var v) {
   bool is_found = false;
   for (; n && !is_found; n = n->next) {
-    for (size_t i = 0; i < NINDICES; i++) is_found |= index_mentions(*index_at((LoopNode *)n, i), v);
+    for (int i = 0; i < NODE_INDICES; i++) is_found |= index_mentions(*node_index((LoopNode *)n, i), v);
     is_found = is_found || nodes_mention(n->body, v) || nodes_mention(n->otherwise, v);
   }
   return is_found;
@@ -343,8 +358,8 @@ static void copy_nodes(const Copying *c, const LoopNode *n) {
   for (; n; n = n->next) {
     LoopNode copy = *n;
     copy.next = copy.body = copy.otherwise = NULL;
-    for (size_t i = 0; i < NINDICES; i++)
-      *index_at(&copy, i) = index_replace(c->b, *index_at(&copy, i), c->replaced, c->with);
+    for (int i = 0; i < NODE_INDICES; i++)
+      *node_index(&copy, i) = index_replace(c->b, *node_index(&copy, i), c->replaced, c->with);
     if (c->change && !c->change(&copy, c->t, c->count)) continue;
     LoopNode *added = tree_add(c->b, copy);
     tree_open(c->b, &added->body);

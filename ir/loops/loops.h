@@ -200,6 +200,14 @@ typedef struct VectorLoop { // a loop over vectors, before schedule_split_vector
 } VectorLoop;
 
 typedef struct LoopNode LoopNode;
+// What a node does, by its kind and what it has (actions.def).
+typedef enum Action {
+  ACTION_NONE, // of unsound trees
+#define ACTION(NAME, name, kind, to, from, has_expr) ACTION_##NAME,
+#include "ir/loops/actions.def"
+  ACTIONS
+} Action;
+
 struct LoopNode {
   LoopNodeKind kind;
   LoopNode *next;
@@ -241,23 +249,24 @@ typedef struct LoopTree {
 
 // The types of a sum follow from its buffer, and its reduction from its expression or temporary.
 
+size_t tree_nowners(const LoopTree *t); // more than `of` of each variable and address
+
 // The parameters of the step, or of the tail step, besides partial sums. Returns their number.
 enum { MOST_PARAMETERS = 5 };
 int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters);
 bool access_is_own(const LoopTree *t, AccessId id); // of a temporary that each step has for itself
-bool tree_stores(const LoopTree *t, AccessId id);   // the loop stores through the access
 // With rows in lanes: the accumulators of the sum, at most LANES. Element i goes to accumulator i % LANES, as it would
 // go to that lane if vectors lay along the row; at the end they are combined as lanes are. 0: the sum has one
 // accumulator.
 int tree_element_sums(const LoopTree *t, ExprId sum);
 
+Action node_action(const LoopNode *n);
 AccessId node_access(const LoopNode *n);                     // of the memory that it reads, or else writes; 0: none
 const Address *node_memory(const LoopNode *n);               // the address in memory that it reads, or else writes
 const Address *node_sum(const LoopNode *n);                  // the buffer that the node declares, adds to or takes
 ExprOp node_reduction(const LoopTree *t, const LoopNode *n); // EXPR_NONE: the node has no sum
 bool node_is_of_rows(const LoopTree *t, const LoopNode *n);  // it is repeated for each row of the step
-bool node_ends_sum(const LoopNode *n);                       // NODE_LET of a sum
-bool node_ends_run(const LoopNode *n);                       // NODE_UPDATE of a total by accumulators
+bool node_ends_sum(const LoopNode *n);                       // NODE_LET of accumulators or a total
 bool node_adds_lanes(const LoopTree *t, const LoopNode *n);  // its sum is that of all lanes, and a total of it a scalar
 bool node_combines(const LoopTree *t, const LoopNode *n);    // its sum combines the partial sums of blocks, in f64
 bool node_is_f64(const LoopTree *t, const LoopNode *n);      // items of its sum are f64
@@ -315,7 +324,9 @@ bool index_equals(const Index *a, const Index *b);
 LoopNode *tree_add(TreeBuilder *b, LoopNode node);
 void tree_open(TreeBuilder *b, LoopNode **at); // opens a list at this link, before the nodes already there
 void tree_close(TreeBuilder *b);
-Var loop_var(VarKind kind);                   // for kinds that belong to no axis and no access
+Var loop_var(VarKind kind); // for kinds that belong to no axis and no access
+enum { NODE_INDICES = 10 };
+const Index **node_index(LoopNode *n, int i); // the members that are indices; NULL: the node has no such one
 bool nodes_mention(const LoopNode *n, Var v); // an index or address of the nodes or their bodies contains v
 const Index *index_replace(TreeBuilder *b, const Index *i, Var replaced, const Index *with);
 // Appends a copy of the nodes to the open list, with the variable `replaced` replaced by `with`. change(copy, t, count)

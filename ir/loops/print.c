@@ -206,46 +206,51 @@ static void add_tensor(TreePrinter *l, AccessId id) {
 }
 
 #define LOOP_END "{bounded}{unrolled}{if}"
+#define ROWS "{to} = rows of {count} at {from}, with stride {step}, transposed"
 
 static const Line lines[] = {
-    {NODE_COMMENT, WHEN_ALWAYS, "sweep: {words}"},
-    {NODE_INDEX, WHEN_ADVANCES, "{var} += {added}"},
-    {NODE_INDEX, WHEN_COUNTER, "count {var} from {value}"},
-    {NODE_INDEX, WHEN_TEST, "{var} = {value}, 0 unless {test}"},
-    {NODE_INDEX, WHEN_ALWAYS, "{var} = {value}"},
-    {NODE_FOR, WHEN_COUNTER, "for {var} += {step} while {goes_on}" LOOP_END},
-    {NODE_FOR, WHEN_DOWN, "for {var} in {begin}..{end}{by}, backwards" LOOP_END},
-    {NODE_FOR, WHEN_ALWAYS, "for {var} in {begin}..{end}{by}" LOOP_END},
-    {NODE_IF, WHEN_TEST, "if {test}"},
-    {NODE_IF, WHEN_ALWAYS, "scope"},
-    {NODE_BUFFER, WHEN_TO_HELD, "{to} = load {at}{lanes}{if}"},
-    {NODE_BUFFER, WHEN_FROM, "{to} = {at}{if}"},
-    {NODE_BUFFER, WHEN_TO_SUMS, "{to}[{count}] = {identity}, {vectors}{type}"},
-    {NODE_BUFFER, WHEN_TO_SUM, "{to} = {identity}, {vectors}{type}"},
-    {NODE_BUFFER, WHEN_ALWAYS, "local {to}[{count}]: {items}"},
-    {NODE_LET, WHEN_FROM_EACH, "vector {expr} = {reduction} of all {from}"},
-    {NODE_LET, WHEN_FROM_VECTOR, "vector {expr} = {from}"},
-    {NODE_LET, WHEN_FROM_SUM, "scalar {expr}{row} = {reduction} of the lanes of {from} in {type}{each}"},
-    {NODE_LET, WHEN_FROM_TOTAL, "scalar {expr}{row} = {from}{each}"},
-    {NODE_LET, WHEN_ALWAYS, "{shape} {expr}{row} = {computed}"},
-    {NODE_UPDATE, WHEN_FROM_LANES, "{total} {combining} {reduction} of the lanes of {from}{each}"},
-    {NODE_UPDATE, WHEN_FROM_SUM, "{total} {combining} {from} in f64{each}"},
-    {NODE_UPDATE, WHEN_FROM, "{total} {combining} {partials}"},
-    {NODE_UPDATE, WHEN_FUSED, "{total} = fma({operands}, {total}){lanes}{if}"},
-    {NODE_UPDATE, WHEN_ALWAYS, "{total} {combining} {addend}{lanes}{if}"},
-    {NODE_STORE, WHEN_FROM, "store {from} to {place}{strided}{lanes}{streamed}{if}"},
-    {NODE_STORE, WHEN_EXPR, "store {operand} to {place}{strided}{lanes}{streamed}{if}"},
-    {NODE_STORE, WHEN_ALWAYS, "{element} = {identity}"},
-    {NODE_MOVE, WHEN_FROM_VECTORS, "store {from} to all rows at {to_address}, with stride {step}{if}"},
-    {NODE_MOVE, WHEN_OF_ROWS, "{to} = vectors of all rows at {at}, with stride {step}"},
-    {NODE_MOVE, WHEN_FROM_COPY, "store {from} to rows of {count} at {to}, with stride {step}, transposed{streamed}"},
-    {NODE_MOVE, WHEN_COUNT, "{to} = rows of {count} at {from}, with stride {step}, transposed"},
-    {NODE_MOVE, WHEN_ALWAYS, "{to_address} = load {at}"},
-    {NODE_BARRIER, WHEN_ALWAYS, "{to} leaves its registers"},
-    {NODE_PREFETCH, WHEN_ALWAYS, "prefetch {at}"},
-    {NODE_CALL, WHEN_ALWAYS, "{call}"},
-    {NODE_SCATTER, WHEN_ALWAYS, "{access}[begin:end] = 0, then add each row whose index is in begin:end"},
-    {NODE_FENCE, WHEN_ALWAYS, "fence"},
+    {ACTION_NONE, WHEN_ALWAYS, "a node without action"},
+    {ACTION_COMMENT, WHEN_ALWAYS, "sweep: {words}"},
+    {ACTION_SET, WHEN_ADVANCES, "{var} += {added}"},
+    {ACTION_SET, WHEN_COUNTER, "count {var} from {value}"},
+    {ACTION_SET, WHEN_TEST, "{var} = {value}, 0 unless {test}"},
+    {ACTION_SET, WHEN_ALWAYS, "{var} = {value}"},
+    {ACTION_LOOP, WHEN_COUNTER, "for {var} += {step} while {goes_on}" LOOP_END},
+    {ACTION_LOOP, WHEN_DOWN, "for {var} in {begin}..{end}{by}, backwards" LOOP_END},
+    {ACTION_LOOP, WHEN_ALWAYS, "for {var} in {begin}..{end}{by}" LOOP_END},
+    {ACTION_CHOOSE, WHEN_TEST, "if {test}"},
+    {ACTION_CHOOSE, WHEN_ALWAYS, "scope"},
+    {ACTION_BEGIN_SUM, WHEN_SEVERAL, "{to}[{count}] = {identity}, {vectors}{type}"},
+    {ACTION_BEGIN_SUM, WHEN_ALWAYS, "{to} = {identity}, {vectors}{type}"},
+    {ACTION_BEGIN_PART, WHEN_ALWAYS, "{to} = {at}{if}"},
+    {ACTION_HOLD, WHEN_ALWAYS, "{to} = load {at}{lanes}{if}"},
+    {ACTION_ARRAY, WHEN_ALWAYS, "local {to}[{count}]: {items}"},
+    {ACTION_POINT, WHEN_ALWAYS, "{to} = {at}{if}"},
+    {ACTION_COMPUTE, WHEN_ALWAYS, "{shape} {expr}{row} = {computed}"},
+    {ACTION_END_SUM, WHEN_EACH, "vector {expr} = {reduction} of all {from}"},
+    {ACTION_END_SUM, WHEN_VECTOR, "vector {expr} = {from}"},
+    {ACTION_END_SUM, WHEN_ALWAYS, "scalar {expr}{row} = {reduction} of the lanes of {from} in {type}{each}"},
+    {ACTION_END_TOTAL, WHEN_ALWAYS, "{shape} {expr}{row} = {from}{each}"},
+    {ACTION_ADD, WHEN_FUSED, "{total} = fma({operands}, {total}){lanes}{if}"},
+    {ACTION_ADD, WHEN_ALWAYS, "{total} {combining} {addend}{lanes}{if}"},
+    {ACTION_END_RUN, WHEN_ADDS_LANES, "{total} {combining} {reduction} of the lanes of {from}{each}"},
+    {ACTION_END_RUN, WHEN_ALWAYS, "{total} {combining} {from} in f64{each}"},
+    {ACTION_COMBINE, WHEN_ALWAYS, "{total} {combining} {partials}"},
+    {ACTION_STORE, WHEN_ALWAYS, "store {operand} to {place}{strided}{lanes}{streamed}{if}"},
+    {ACTION_CLEAR, WHEN_ALWAYS, "{element} = {identity}"},
+    {ACTION_STORE_HELD, WHEN_ALWAYS, "store {from} to {place}{strided}{lanes}{streamed}{if}"},
+    {ACTION_COPY_IN, WHEN_OF_ROWS, "{to} = vectors of all rows at {at}, with stride {step}"},
+    {ACTION_COPY_IN, WHEN_COUNT, ROWS},
+    {ACTION_COPY_IN, WHEN_ALWAYS, "{to_address} = load {at}"},
+    {ACTION_COPY_OUT, WHEN_OF_ROWS, "store {from} to all rows at {to_address}, with stride {step}{if}"},
+    {ACTION_COPY_OUT, WHEN_ALWAYS, "store {from} to rows of {count} at {to}, with stride {step}, transposed{streamed}"},
+    {ACTION_PACK, WHEN_COUNT, ROWS},
+    {ACTION_PACK, WHEN_ALWAYS, "{to_address} = load {at}"},
+    {ACTION_LEAVE, WHEN_ALWAYS, "{to} leaves its registers"},
+    {ACTION_PREFETCH, WHEN_ALWAYS, "prefetch {at}"},
+    {ACTION_CALL, WHEN_ALWAYS, "{call}"},
+    {ACTION_SCATTER, WHEN_ALWAYS, "{access}[begin:end] = 0, then add each row whose index is in begin:end"},
+    {ACTION_FENCE, WHEN_ALWAYS, "fence"},
     {0}};
 
 const Language readable_language = {
@@ -259,17 +264,6 @@ const Language readable_language = {
 
 // Names
 
-typedef struct Named {
-  const char *name;
-  uint32_t id;
-} Named;
-
-static int compare_names(const void *a, const void *b) {
-  const Named *x = a, *y = b;
-  const int order = strcmp(x->name, y->name);
-  return order ? order : (x->id > y->id) - (x->id < y->id);
-}
-
 // Escapes a name from the graph file. NULL: out of memory.
 static const char *escaped(Arena *arena, const char *name) {
   Text text;
@@ -280,54 +274,49 @@ static const char *escaped(Arena *arena, const char *name) {
   return copy;
 }
 
-// Makes names unique: if several are equal, all but the first get their number appended.
-static bool give_names(Arena *arena, Named *named, size_t count, const char **names) {
-  if (count) qsort(named, count, sizeof *named, compare_names);
-  for (size_t i = 0; i < count; i++) {
-    const bool is_first = !i || strcmp(named[i - 1].name, named[i].name) != 0;
-    const char *name = is_first ? named[i].name : arena_format(arena, "%s%u", named[i].name, (unsigned)named[i].id);
-    names[named[i].id] = name ? escaped(arena, name) : NULL;
-    if (!names[named[i].id]) return false;
-  }
-  return true;
+// The label of an expression that the tree computes; NULL: it has none.
+static const char *label_of(const LoopTree *t, ExprId id) {
+  return t->is_made[id] ? t->k->exprs[id].label : NULL;
 }
 
-// Makes the names of the accesses that the loop uses unique.
-static bool name_accesses(TreePrinter *l, Arena *arena, Named *named) {
-  const Kernel *k = l->k;
-  size_t count = 0;
-  bool *is_had = ARENA_ARRAY(arena, bool, k->naccesses + 1);
-  if (!is_had) return false;
-  for (AccessId id = 0; id < k->naccesses; id++)
-    if (!(l->access_name[id] = escaped(arena, memory_name(l->t->schedule, id)))) return false;
-  for (ExprId id = 1; id < k->nexprs; id++) {
-    const Expr *e = &k->exprs[id];
-    if (l->t->is_made[id] && expr_has_access(e)) is_had[e->access] = true;
-  }
-  for (size_t i = 0; i < l->t->loop->nroots; i++) {
-    const Root *root = &l->t->loop->roots[i];
-    if (root->kind != ROOT_REDUCE_INNER) is_had[root->access] = true;
-  }
-  for (AccessId id = 0; id < k->naccesses; id++)
-    if (is_had[id]) named[count++] = (Named){memory_name(l->t->schedule, id), id};
-  return give_names(arena, named, count, l->access_name);
+// The tensor or temporary that the loop loads, stores or adds through the access; NULL: it does not use the access.
+static const char *used_memory(const LoopTree *t, AccessId id) {
+  bool is_used = false;
+  for (ExprId e = 1; e < t->k->nexprs; e++)
+    is_used |= t->is_made[e] && expr_has_access(&t->k->exprs[e]) && t->k->exprs[e].access == id;
+  for (size_t i = 0; i < t->loop->nroots; i++)
+    is_used |= t->loop->roots[i].kind != ROOT_REDUCE_INNER && t->loop->roots[i].access == id;
+  return is_used ? memory_name(t->schedule, id) : NULL;
+}
+
+// Makes names unique: if several are equal, all but the first get their number appended. NULL: out of memory.
+static const char *unique_name(Arena *arena, const char *const *given, uint32_t id) {
+  bool is_first = true;
+  for (uint32_t i = 0; i < id; i++) is_first &= !given[i] || strcmp(given[i], given[id]) != 0;
+  const char *name = is_first ? given[id] : arena_format(arena, "%s%u", given[id], (unsigned)id);
+  return name ? escaped(arena, name) : NULL;
 }
 
 static bool name_all(TreePrinter *l, Arena *arena) {
   const Kernel *k = l->k;
-  const size_t most = k->nexprs > k->naccesses ? k->nexprs : k->naccesses;
-  Named *named = ARENA_ARRAY(arena, Named, most + 1);
+  const char **labels = ARENA_ARRAY(arena, const char *, k->nexprs + 1);
+  const char **memories = ARENA_ARRAY(arena, const char *, k->naccesses + 1);
   l->expr_name = ARENA_ARRAY(arena, const char *, k->nexprs + 1);
   l->access_name = ARENA_ARRAY(arena, const char *, k->naccesses + 1);
-  if (!named || !l->expr_name || !l->access_name) return false;
-  size_t count = 0;
-  l->expr_name[0] = "?";
-  for (ExprId id = 1; id < k->nexprs; id++) {
-    if (k->exprs[id].label && l->t->is_made[id]) named[count++] = (Named){k->exprs[id].label, id};
-    else if (!(l->expr_name[id] = arena_format(arena, "t%u", (unsigned)id))) return false;
+  bool ok = labels && memories && l->expr_name && l->access_name;
+  if (ok) l->expr_name[0] = "?";
+  for (ExprId id = 1; id < k->nexprs && ok; id++) {
+    labels[id] = label_of(l->t, id);
+    l->expr_name[id] = labels[id] ? unique_name(arena, labels, id) : arena_format(arena, "t%u", (unsigned)id);
+    ok = l->expr_name[id];
   }
-  if (!give_names(arena, named, count, l->expr_name)) return false;
-  return name_accesses(l, arena, named);
+  for (AccessId id = 0; id < k->naccesses && ok; id++) {
+    memories[id] = used_memory(l->t, id);
+    l->access_name[id] =
+        memories[id] ? unique_name(arena, memories, id) : escaped(arena, memory_name(l->t->schedule, id));
+    ok = l->access_name[id];
+  }
+  return ok;
 }
 
 static void print_function(TreePrinter *l, const char *name, const LoopNode *nodes) {
@@ -344,7 +333,7 @@ static bool begin_printing(TreePrinter *l, const LoopTree *t, Arena *scratch, Te
   return !out->out_of_memory;
 }
 
-void loops_print(const LoopTree *t, Text *out) {
+static void print_tree(const LoopTree *t, Text *out) {
   Arena scratch;
   TreePrinter l;
   if (begin_printing(&l, t, &scratch, out)) {
@@ -365,13 +354,6 @@ void loops_print_node(const LoopTree *t, const LoopNode *n, Text *out) {
   arena_deinit(&scratch);
 }
 
-void loops_print_index(const LoopTree *t, const Index *i, Text *out) {
-  Arena scratch;
-  TreePrinter l;
-  if (begin_printing(&l, t, &scratch, out)) tree_add_index(&l, i, 0);
-  arena_deinit(&scratch);
-}
-
 void program_print_loops(const Program *program, Text *out) {
   for (size_t i = 0; i < program->nkernels; i++) {
     const Schedule *schedule = program->schedules[i];
@@ -379,6 +361,6 @@ void program_print_loops(const Program *program, Text *out) {
     text_format(out, "kernel %zu: ", i);
     kernel_print_nodes(k, out);
     text_add_string(out, k->is_s64 ? ", in s64\n" : k->is_f64 ? ", in f64\n" : "\n");
-    for (uint32_t loop = 0; loop < schedule->nloops; loop++) loops_print(program_tree(program, i, loop), out);
+    for (uint32_t loop = 0; loop < schedule->nloops; loop++) print_tree(program_tree(program, i, loop), out);
   }
 }

@@ -102,52 +102,14 @@ void tree_add_address(TreePrinter *l, const Address *at) {
   tree_add_index(l, is_negated ? at->index->args[1] : at->index, sign->precedence + is_negated);
 }
 
-// Words. `member`: its offset in LoopNode.
-
-static void add_access(TreePrinter *l, const LoopNode *n) {
-  tree_add_text(l, l->access_name[node_access(n)]);
-}
-
-static void add_added(TreePrinter *l, const LoopNode *n) {
-  tree_add_operand(l, n->value->args[1], 0, true);
-}
-
-static void add_axis(TreePrinter *l, const LoopNode *n) {
-  tree_add_text(l, l->k->axes[__builtin_ctz(l->k->exprs[n->expr].axes)].name);
-}
-
-static void add_at(TreePrinter *l, const LoopNode *n) {
-  tree_add_address(l, node_memory(n));
-}
+// Words. Some functions say one of several words: a member of the node, by its offset, or a fact.
 
 static void add_buffer(TreePrinter *l, const LoopNode *n, size_t member) {
   tree_add_buffer(l, (const Address *)((const char *)n + member));
 }
 
-// Unsound trees have operators without a name.
-static void add_name(TreePrinter *l, ExprOp op) {
-  tree_add_text(l, expr_info[op].name ? expr_info[op].name : "?");
-}
-
-static void add_combine(TreePrinter *l, const LoopNode *n) {
-  add_name(l, reductions[node_reduction(l->t, n)].combine);
-}
-
-static void add_operator(TreePrinter *l, const LoopNode *n) {
-  add_name(l, l->k->exprs[n->expr].op);
-}
-
-static void add_reduction(TreePrinter *l, const LoopNode *n) {
-  add_name(l, node_reduction(l->t, n));
-}
-
-static void add_number(TreePrinter *l, const LoopNode *n) {
-  const Expr *e = &l->k->exprs[n->expr];
-  l->language->add_number(l, (int64_t)e->number, e->monomial, 0);
-}
-
-static void add_count(TreePrinter *l, const LoopNode *n) {
-  tree_printf(l, "%lld", (long long)n->count);
+static void add_index(TreePrinter *l, const LoopNode *n, size_t member) {
+  tree_add_index(l, *(const Index *const *)((const char *)n + member), 0);
 }
 
 static void add_element(TreePrinter *l, const LoopNode *n) {
@@ -156,62 +118,63 @@ static void add_element(TreePrinter *l, const LoopNode *n) {
   add_item(l, at->index);
 }
 
-static void add_expr(TreePrinter *l, const LoopNode *n) {
-  tree_add_text(l, l->expr_name[n->expr]);
+// Unsound trees have operators without a name.
+static void add_name(TreePrinter *l, ExprOp op) {
+  tree_add_text(l, expr_info[op].name ? expr_info[op].name : "?");
 }
 
-static void add_index(TreePrinter *l, const LoopNode *n, size_t member) {
-  tree_add_index(l, *(const Index *const *)((const char *)n + member), 0);
-}
+enum { ACCESS, ADDED, AT, AXIS, COMBINE, COUNT, EXPR, NUMBER, OPERATOR, REDUCTION, TO_ADDRESS, VAR };
 
-static void add_to_address(TreePrinter *l, const LoopNode *n) {
-  tree_add_address(l, &n->to);
-}
-
-static void add_total(TreePrinter *l, const LoopNode *n) {
-  tree_say(l, n, buffer_info[n->to.buffer].space == SPACE_REGISTERS ? "{to}" : "{element}");
-}
-
-static void add_var(TreePrinter *l, const LoopNode *n) {
-  tree_add_var(l, n->var);
+static void add_fact(TreePrinter *l, const LoopNode *n, size_t fact) {
+  const Expr *e = &l->k->exprs[n->expr];
+  switch (fact) {
+  case ACCESS: tree_add_text(l, l->access_name[node_access(n)]); return;
+  case ADDED: tree_add_operand(l, n->value->args[1], 0, true); return;
+  case AT: tree_add_address(l, node_memory(n)); return;
+  case AXIS: tree_add_text(l, l->k->axes[__builtin_ctz(e->axes)].name); return;
+  case COMBINE: add_name(l, reductions[node_reduction(l->t, n)].combine); return;
+  case COUNT: tree_printf(l, "%lld", (long long)n->count); return;
+  case EXPR: tree_add_text(l, l->expr_name[n->expr]); return;
+  case NUMBER: l->language->add_number(l, (int64_t)e->number, e->monomial, 0); return;
+  case OPERATOR: add_name(l, e->op); return;
+  case REDUCTION: add_name(l, node_reduction(l->t, n)); return;
+  case TO_ADDRESS: tree_add_address(l, &n->to); return;
+  default: tree_add_var(l, n->var);
+  }
 }
 
 static const Word common_words[] = {
-    {"access", .add = add_access}, // the name of the access of the memory at {at}
-    {"added", .add = add_added},   // what a counter advances by
-    {"at", .add = add_at},         // the address in memory that the node reads, or else writes
-    {"axis", .add = add_axis},     // whose index the expression is
+    {"access", .add_of = add_fact, .of = ACCESS}, // the name of the access of the memory at {at}
+    {"added", .add_of = add_fact, .of = ADDED},   // what a counter advances by
+    {"at", .add_of = add_fact, .of = AT},         // the address in memory that the node reads, or else writes
+    {"axis", .add_of = add_fact, .of = AXIS},     // whose index the expression is
     {"begin", .add_of = add_index, .of = offsetof(LoopNode, value)},
     {"bound", .add_of = add_index, .of = offsetof(LoopNode, bound)},
-    {"combine", .add = add_combine}, // the operator of a sum of two values: add
-    {"count", .add = add_count},
+    {"combine", .add_of = add_fact, .of = COMBINE}, // the operator of a sum of two values: add
+    {"count", .add_of = add_fact, .of = COUNT},
     {"element", .add = add_element}, // the element at {at}
     {"end", .add_of = add_index, .of = offsetof(LoopNode, end)},
-    {"expr", .add = add_expr},
+    {"expr", .add_of = add_fact, .of = EXPR},
     {"from", .add_of = add_buffer, .of = offsetof(LoopNode, from)}, // with the index of an item
-    {"number", .add = add_number},                                  // of elements that the expression counts
-    {"operator", .add = add_operator},
-    {"reduction", .add = add_reduction}, // the operator of a sum of many values: sum
+    {"number", .add_of = add_fact, .of = NUMBER},                   // of elements that the expression counts
+    {"operator", .add_of = add_fact, .of = OPERATOR},
+    {"reduction", .add_of = add_fact, .of = REDUCTION}, // the operator of a sum of many values: sum
     {"step", .add_of = add_index, .of = offsetof(LoopNode, step)},
     {"test", .add_of = add_index, .of = offsetof(LoopNode, test)},
     {"to", .add_of = add_buffer, .of = offsetof(LoopNode, to)}, // with the index of an item
-    {"to_address", .add = add_to_address},
-    {"total", .add = add_total}, // what the node adds to: a register, or an element in memory
+    {"to_address", .add_of = add_fact, .of = TO_ADDRESS},
+    {"total", WHEN_TO_REGISTER, "{to}", "{element}"}, // what the node adds to
     {"value", .add_of = add_index, .of = offsetof(LoopNode, value)},
-    {"var", .add = add_var},
+    {"var", .add_of = add_fact, .of = VAR},
     {NULL}};
 
 static bool holds(const TreePrinter *l, const LoopNode *n, When when) {
-  const BufferKind to = n->to.buffer, from = n->from.buffer;
-  const bool from_sum = from == BUFFER_SUM || from == BUFFER_TOTAL;
   switch (when) {
   case WHEN_ALWAYS: return true;
   case WHEN_TEST: return n->test;
   case WHEN_BOUND: return n->bound;
   case WHEN_COUNT: return n->count;
   case WHEN_END: return n->end;
-  case WHEN_EXPR: return n->expr;
-  case WHEN_FROM: return from;
   case WHEN_VECTOR: return n->is_vector;
   case WHEN_DOWN: return n->is_down;
   case WHEN_UNROLLED: return n->is_unrolled;
@@ -227,17 +190,10 @@ static bool holds(const TreePrinter *l, const LoopNode *n, When when) {
   case WHEN_OF_ROWS: return node_is_of_rows(l->t, n);
   case WHEN_F64: return node_is_f64(l->t, n);
   case WHEN_WIDENED: return node_is_widened(l->t, n);
-  case WHEN_TO_PARTIALS: return to == BUFFER_PARTIALS;
-  case WHEN_TO_HELD: return to == BUFFER_HELD;
-  case WHEN_TO_SUM: return to == BUFFER_SUM || to == BUFFER_TOTAL;
-  case WHEN_TO_SUMS: return n->count > 1 && (to == BUFFER_SUM || to == BUFFER_TOTAL);
-  case WHEN_FROM_SUM: return from == BUFFER_SUM;
-  case WHEN_FROM_TOTAL: return from == BUFFER_TOTAL;
-  case WHEN_FROM_VECTOR: return from_sum && n->is_vector;
-  case WHEN_FROM_EACH: return from_sum && n->is_vector && tree_element_sums(l->t, n->expr);
-  case WHEN_FROM_LANES: return from == BUFFER_SUM && node_adds_lanes(l->t, n);
-  case WHEN_FROM_COPY: return from == BUFFER_COPY && n->count;
-  case WHEN_FROM_VECTORS: return from == BUFFER_COPY && node_is_of_rows(l->t, n);
+  case WHEN_TO_REGISTER: return buffer_info[n->to.buffer].space == SPACE_REGISTERS;
+  case WHEN_SEVERAL: return n->count > 1;
+  case WHEN_EACH: return n->is_vector && tree_element_sums(l->t, n->expr);
+  case WHEN_ADDS_LANES: return node_adds_lanes(l->t, n);
   case WHEN_BINARY: return l->k->exprs[n->expr].args[1];
   case WHEN_VALUE_OF_ROW: return l->t->form[n->expr] == FORM_ROWS;
   case WHEN_KERNEL_F64: return l->k->is_f64;
@@ -303,7 +259,8 @@ void tree_say(TreePrinter *l, const LoopNode *n, const char *line) {
 }
 
 const char *tree_line(const TreePrinter *l, const LoopNode *n, const Line *lines) {
-  while (lines->text && (lines->kind != n->kind || !holds(l, n, lines->when))) lines++;
+  const Action action = node_action(n);
+  while (lines->text && (lines->action != action || !holds(l, n, lines->when))) lines++;
   return lines->text;
 }
 

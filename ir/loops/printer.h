@@ -1,5 +1,5 @@
 // One walk over loop trees for every language that prints them: the readable form (print.c) and C
-// (backends/codegen/print/tree.c). A language is two tables: lines, by the kind of a node and a condition, and the
+// (backends/codegen/print/tree.c). A language is two tables: lines, by what a node does and a condition, and the
 // words in them. A word stands in braces for what a node says, as in "{to} += {from}". printer.c has the words that
 // mean the same in all languages; a language has further ones, or other text for a common one.
 //
@@ -14,12 +14,10 @@ typedef struct TreePrinter TreePrinter;
 
 typedef enum When { // conditions on nodes
   WHEN_ALWAYS,
-  WHEN_TEST, // the node has the field: test, bound, count, end, expr, from
+  WHEN_TEST, // the node has the field: test, bound, count, end
   WHEN_BOUND,
   WHEN_COUNT,
   WHEN_END,
-  WHEN_EXPR,
-  WHEN_FROM,
   WHEN_VECTOR, // the field is true
   WHEN_DOWN,
   WHEN_UNROLLED,
@@ -34,24 +32,17 @@ typedef enum When { // conditions on nodes
   WHEN_OF_ROWS,      // node_is_of_rows
   WHEN_F64,          // node_is_f64
   WHEN_WIDENED,      // node_is_widened
-  WHEN_TO_PARTIALS,  // the buffer `to` is one of partial sums
-  WHEN_TO_HELD,      // a vector of them that is held
-  WHEN_TO_SUM,       // accumulators or a total
-  WHEN_TO_SUMS,      // several of these
-  WHEN_FROM_SUM,     // the buffer `from` is one of accumulators
-  WHEN_FROM_TOTAL,   // a total
-  WHEN_FROM_VECTOR,  // either, and a vector
-  WHEN_FROM_EACH,    // that, with an accumulator for each element
-  WHEN_FROM_LANES,   // accumulators whose lanes are parts of one sum
-  WHEN_FROM_COPY,    // rows, which are transposed
-  WHEN_FROM_VECTORS, // a vector of each row
+  WHEN_TO_REGISTER,  // the buffer `to` is in registers
+  WHEN_SEVERAL,      // several accumulators or totals
+  WHEN_EACH,         // a sum that has an accumulator for each element
+  WHEN_ADDS_LANES,   // node_adds_lanes
   WHEN_BINARY,       // the expression has two arguments or more
   WHEN_VALUE_OF_ROW, // the expression has a value for each row of the micro-kernel
   WHEN_KERNEL_F64    // the kernel computes in f64
 } When;
 
-typedef struct Line { // of the nodes of a kind: the first one in a table whose condition holds
-  LoopNodeKind kind;
+typedef struct Line { // of the nodes with an action: the first one in a table whose condition holds
+  Action action;
   When when;
   const char *text;
 } Line;

@@ -39,24 +39,12 @@ static bool out_of_memory(Proof *f) {
   return false;
 }
 
-static int64_t number_at(const Proof *f, int64_t number, Monomial monomial) {
-  return monomial && number ? open_number(f->g, number, monomial, f->dims) : number;
-}
-
 // Numbers of elements
 
 static int64_t tensor_nelems(const Proof *f, const Value *v) {
   const ProgramSliceGroup *group = program_slice_group(f->p, f->first);
   if (slice_group_is_private(group, v)) return slice_group_nelems(group->slices, slice_group_find(group->slices, v));
-  return number_at(f, shape_nelems(&v->shape), shape_monomial(&v->shape));
-}
-
-static int64_t temporary_nelems(const Proof *f, size_t kernel, uint32_t i) {
-  const OpenSize size = program_temporary_size(f->p, (uint32_t)kernel, i);
-  const Schedule *maker = f->p->schedules[size.kernel];
-  const int64_t number = number_at(f, size.number, size.monomial);
-  const bool is_mask = f->p->schedules[kernel]->temporaries[i].type == TYPE_BOOLEAN; // eight in a byte
-  return number * (is_mask ? 8 : 1) * (size.has_blocks ? run_nblocks(maker, &maker->loops[size.loop], f->dims) : 1);
+  return open_number(f->g, shape_nelems(&v->shape), shape_monomial(&v->shape), f->dims);
 }
 
 // Costs
@@ -138,7 +126,7 @@ static bool add_temporaries(Proof *f, size_t kernel) {
     if (t->is_reused) f->temporaries[number] = f->temporaries[l->first_temporary[maker] + same];
     if (t->is_reused || t->is_own || !is_needed) continue;
     Buffer *b = f->temporaries[number] = ARENA_NEW(&f->arena, Buffer);
-    if (!b || !buffer_init(b, t->name, t->type, temporary_nelems(f, kernel, i), true, &f->arena))
+    if (!b || !buffer_init(b, t->name, t->type, run_temporary_nelems(f->p, kernel, i, f->dims), true, &f->arena))
       return out_of_memory(f);
   }
   return true;
@@ -146,16 +134,10 @@ static bool add_temporaries(Proof *f, size_t kernel) {
 
 // A kernel
 
-static bool is_stored(const Kernel *k, const Value *v) {
-  for (size_t i = 0; i < k->nstores; i++)
-    if (k->accesses[k->stores[i].access].value == v) return true;
-  return false;
-}
-
 static bool add_tensors(Proof *f, const Kernel *k) {
   bool ok = true;
   for (AccessId id = 0; id < k->naccesses && ok; id++)
-    if (k->accesses[id].value) ok = add_tensor(f, k->accesses[id].value, is_stored(k, k->accesses[id].value));
+    if (k->accesses[id].value) ok = add_tensor(f, k->accesses[id].value, kernel_stores_value(k, k->accesses[id].value));
   return ok;
 }
 
@@ -251,7 +233,7 @@ static bool prove_kernel(Proof *f, size_t kernel) {
   if (!add_tensors(f, s->kernel) || !add_temporaries(f, kernel)) return false;
   const Graph *g = f->g;
   for (size_t i = 0; f->is_left_out && i < g->noutputs; i++)
-    if (f->is_left_out[i] && is_stored(s->kernel, g->outputs[i])) f->tensors[g->outputs[i]->index] = NULL;
+    if (f->is_left_out[i] && kernel_stores_value(s->kernel, g->outputs[i])) f->tensors[g->outputs[i]->index] = NULL;
   if (f->blocks.are_one) f->blocks.first = ++f->blocks.now; // what earlier kernels of the slice did lies before
   const uint32_t block = f->blocks.now + !f->blocks.are_one;
   keep_values(f, s->kernel, true);

@@ -61,9 +61,8 @@ static bool verify_lanes(Verifying *v, const LoopNode *n, VarKind kind, const Am
          verify_fail(v, n, "it must be the number of elements that are left, at most those of a vector");
 }
 
-static bool verify_set_index(Verifying *v, const LoopNode *n) {
+bool verify_set(Verifying *v, const LoopNode *n) {
   if (!n->value) return verify_fail(v, n, "it must have a value");
-  if (!verify_index(v, n, n->value) || !verify_index(v, n, n->test)) return false;
   const Amount value = reach_of(v, n->value);
   if (n->var.kind == VAR_LANES && n->value->op != INDEX_TO_LINE && !verify_lanes(v, n, VAR_LANE, &value)) return false;
   const bool is_advance = n->is_counter && n->value->op == INDEX_ADD && index_is_var(n->value->args[0], n->var);
@@ -142,9 +141,6 @@ static bool go_over(Verifying *v, const LoopNode *n, Range *r) {
 
 static bool begin_loop(Verifying *v, const LoopNode *n, Range *r) {
   if (!n->step || !n->end) return verify_fail(v, n, "a loop must have an end and a step");
-  if (!verify_index(v, n, n->value) || !verify_index(v, n, n->end) || !verify_index(v, n, n->step) ||
-      !verify_index(v, n, n->bound) || !verify_index(v, n, n->test))
-    return false;
   const Amount end = reach_of(v, n->end), bound = reach_of(v, n->bound), before = minus(&bound, NULL, 1);
   r->end = amount_keep(&v->x, &end);
   r->bound = n->bound ? amount_keep(&v->x, &before) : NULL;
@@ -161,7 +157,7 @@ static bool end_steps(Verifying *v, const LoopNode *n) {
   return true;
 }
 
-static bool verify_for(Verifying *v, const LoopNode *n) {
+bool verify_loop(Verifying *v, const LoopNode *n) {
   const size_t nscoped = v->nscoped;
   const Amount *before = v->left;
   Range r = {NULL};
@@ -182,11 +178,10 @@ static bool is_left(Verifying *v, const LoopNode *n, Variable *counter) {
   return true;
 }
 
-static bool verify_if(Verifying *v, const LoopNode *n) {
+bool verify_choose(Verifying *v, const LoopNode *n) {
   const Index *test = n->test, *x = test && test->op == INDEX_LESS ? test->args[0] : NULL;
   const AccessId streamed = v->streamed;
   const int nfacts = v->nfacts;
-  if (!verify_index(v, n, test)) return false;
   Variable *counter = x && x->op == INDEX_VAR ? counter_of(v, x->var) : NULL, before;
   if (counter) {
     before = *counter;
@@ -205,21 +200,11 @@ static bool verify_if(Verifying *v, const LoopNode *n) {
 
 // Other nodes
 
-static bool verify_barrier(Verifying *v, const LoopNode *n) {
-  return (n->to.buffer == BUFFER_TOTAL && state_of(v, &n->to)->is_set) ||
-         verify_fail(v, n, "the totals must be declared before it");
-}
-
-// It may have any address, even outside of the tensor.
-static bool verify_prefetch(Verifying *v, const LoopNode *n) {
-  return verify_index(v, n, n->from.index) && verify_buffer_of(v, n, &n->from);
-}
-
 // A scatter node computes all rows of the block, which the kernel stores as its result.
-static bool verify_scatter(Verifying *v, const LoopNode *n) {
+bool verify_scatter(Verifying *v, const LoopNode *n) {
   Scatter s;
   const Variable *begin = variable(v, loop_var(VAR_BEGIN)), *end = variable(v, loop_var(VAR_END));
-  if (!kernel_find_scatter(v->k, &s) || n->expr != s.sum || n->to.buffer != BUFFER_TENSOR || n->to.of != s.to)
+  if (!kernel_find_scatter(v->k, &s) || n->expr != s.sum || n->to.of != s.to)
     return verify_fail(v, n, "the kernel is not a scatter with this sum and this result");
   if (!begin->is_set || !end->is_set)
     return verify_fail(v, n, "the first and last row of the block (VAR_BEGIN, VAR_END) must be set before it");
@@ -235,7 +220,7 @@ static const Amount *argument_of(Verifying *v, const LoopNode *n, Var parameter)
   const Index *i = parameter.kind == VAR_LANES ? n->value : n->end;
   Amount value = amount_of(n->count, 0);
   if (parameter.kind == VAR_LANES || parameter.kind == VAR_COLUMN_END) {
-    if (!i || !verify_index(v, n, i)) return NULL;
+    if (!i) return NULL;
     value = reach_of(v, i);
     if (parameter.kind == VAR_LANES && !verify_lanes(v, n, VAR_OUTER, &value)) return NULL;
   } else if (parameter.kind != VAR_ROWS) {
@@ -244,7 +229,7 @@ static const Amount *argument_of(Verifying *v, const LoopNode *n, Var parameter)
   return amount_keep(&v->x, &value);
 }
 
-static bool verify_step(Verifying *v, const LoopNode *n) {
+bool verify_call(Verifying *v, const LoopNode *n) {
   const Loop *loop = v->loop;
   const LoopNode *step = n->has_fewer_lanes ? v->t->tail_step : v->t->step;
   Var parameters[MOST_PARAMETERS];
@@ -252,7 +237,8 @@ static bool verify_step(Verifying *v, const LoopNode *n) {
   const int count = tree_parameters(v->t, n->has_fewer_lanes, parameters);
   if (v->vars != v->of_block) return verify_fail(v, n, "a step must not call a step");
   for (size_t i = 0; i < loop->nroots; i++)
-    if (loop->roots[i].kind == ROOT_REDUCE_OUTER && !v->buffers[BUFFER_PARTIALS][loop->roots[i].access].is_set)
+    if (loop->roots[i].kind == ROOT_REDUCE_OUTER &&
+        !state_of(v, &(Address){.buffer = BUFFER_PARTIALS, .of = loop->roots[i].access})->is_set)
       return verify_fail(v, n, "the block's partial sums must be declared before the first step");
   for (int i = 0; i < count; i++)
     if (!(arguments[i] = argument_of(v, n, parameters[i])))
@@ -274,12 +260,10 @@ static bool verify_step(Verifying *v, const LoopNode *n) {
   return ok;
 }
 
-static bool (*const verifiers[NODE_FENCE + 1])(Verifying *v, const LoopNode *n) = {
-    // NULL: nothing can be wrong
-    [NODE_INDEX] = verify_set_index, [NODE_FOR] = verify_for,           [NODE_IF] = verify_if,
-    [NODE_BUFFER] = verify_buffer,   [NODE_LET] = verify_let,           [NODE_UPDATE] = verify_update,
-    [NODE_STORE] = verify_store,     [NODE_MOVE] = verify_move,         [NODE_BARRIER] = verify_barrier,
-    [NODE_CALL] = verify_step,       [NODE_PREFETCH] = verify_prefetch, [NODE_SCATTER] = verify_scatter,
+static bool (*const verifiers[ACTIONS])(Verifying *v, const LoopNode *n) = {
+#define ACTION(NAME, name, ...) [ACTION_##NAME] = verify_##name,
+#define IDLE(...)
+#include "ir/loops/actions.def"
 };
 
 static bool is_known_address(const Kernel *k, const Address *at) {
@@ -292,18 +276,38 @@ static bool is_known_address(const Kernel *k, const Address *at) {
 static bool is_known(const Verifying *v, const LoopNode *n) {
   const Kernel *k = v->k;
   return n->kind <= NODE_FENCE && n->expr < k->nexprs && is_known_address(k, &n->to) && is_known_address(k, &n->from) &&
-         n->var.kind < VAR_KINDS && n->var.of < (uint32_t)vars_count(k, n->var.kind);
+         is_var(v, n->var);
+}
+
+// What holds for every action: indices are in scope, and so are the buffers that the node does not declare.
+static bool verify_operands(Verifying *v, const LoopNode *n) {
+  if (!v->loop->ninner && n->is_vector)
+    return verify_fail(v, n, "it is a vector, but the loop has no axis that vectors lie along");
+  if (n->count < 0) return verify_fail(v, n, "it has a negative number of items");
+  if (n->has_fewer_lanes && n->kind != NODE_CALL && !(n->is_vector && variable(v, loop_var(VAR_LANES))->is_set))
+    return verify_fail(v, n, "has_fewer_lanes is set, but it is a scalar, or all lanes hold elements here");
+  for (int i = 0; i < NODE_INDICES; i++)
+    if (!verify_index(v, n, *node_index((LoopNode *)n, i))) return false;
+  if (n->kind != NODE_BUFFER && n->to.buffer && !verify_buffer_of(v, n, &n->to)) return false;
+  return !n->from.buffer || verify_buffer_of(v, n, &n->from);
+}
+
+static bool verify_node(Verifying *v, const LoopNode *n) {
+  if (!is_known(v, n))
+    return verify_fail(v, NULL, "a node has a kind, variable, flag, expression or access that does not exist");
+  const Action action = node_action(n);
+  if (!action) return verify_fail(v, n, "no node of its kind has such buffers, or an expression beside them");
+  const bool is_of_rows = node_is_of_rows(v->t, n);
+  if (is_of_rows && !begin_each_row(v, n)) return false;
+  const bool ok = verify_operands(v, n) && (!verifiers[action] || verifiers[action](v, n));
+  if (is_of_rows) variable(v, loop_var(VAR_ROW))->is_set = false;
+  return ok;
 }
 
 static bool verify_nodes(Verifying *v, const LoopNode *n) {
   const size_t nscoped = v->nscoped;
-  for (; n; n = n->next) {
-    if (!is_known(v, n))
-      return verify_fail(v, NULL, "a node has a kind, variable, flag, expression or access that does not exist");
-    if (!v->loop->ninner && n->is_vector)
-      return verify_fail(v, n, "it is a vector, but the loop has no axis that vectors lie along");
-    if (verifiers[n->kind] && !verifiers[n->kind](v, n)) return false;
-  }
+  for (; n; n = n->next)
+    if (!verify_node(v, n)) return false;
   scope_close(v, nscoped);
   return true;
 }
@@ -344,22 +348,17 @@ static bool verify_block(Verifying *v) {
 
 static bool init(Verifying *v) {
   const size_t nloops = v->t->schedule->nloops;
-  for (int kind = 0; kind < VAR_KINDS; kind++)
-    for (int f = 0; f < 2; f++)
-      if (!((f ? v->of_step : v->of_block)[kind] =
-                ARENA_ARRAY(v->arena, Variable, vars_count(v->k, (VarKind)kind) + 1)))
-        return false;
-  for (int kind = 0; kind < BUFFER_KINDS; kind++)
-    if (!(v->buffers[kind] =
-              ARENA_ARRAY(v->arena, Scoped, (buffer_info[kind].is_of_expr ? v->k->nexprs : v->k->naccesses) + 1)))
-      return false;
+  v->nowners = tree_nowners(v->t);
+  v->vars = v->of_block = ARENA_ARRAY(v->arena, Variable, VAR_KINDS * v->nowners);
+  v->of_step = ARENA_ARRAY(v->arena, Variable, VAR_KINDS * v->nowners);
+  v->buffers = ARENA_ARRAY(v->arena, Scoped, BUFFER_KINDS * v->nowners);
   v->of_loop[0] = ARENA_ARRAY(v->arena, uint32_t, nloops);
   v->of_loop[1] = ARENA_ARRAY(v->arena, uint32_t, nloops);
   for (size_t i = 0; v->of_loop[0] && v->of_loop[1] && i < nloops; i++) {
     v->of_loop[0][i] = reach_fixed(&v->x, 1);
     v->of_loop[1][i] = reach_fixed(&v->x, cut_is_multiple(&v->t->schedule->loops[i].cut, LANES) ? LANES : 1);
   }
-  return v->of_loop[0] && v->of_loop[1];
+  return v->of_block && v->of_step && v->buffers && v->of_loop[0] && v->of_loop[1];
 }
 
 bool loops_verify(const LoopTree *t, Text *why) {
@@ -370,7 +369,6 @@ bool loops_verify(const LoopTree *t, Text *why) {
   if (v) {
     v->t = t, v->k = t->k, v->loop = t->loop, v->why = why, v->arena = &scratch;
     v->function = "block";
-    v->vars = v->of_block;
     reach_init(&v->x, t->k, &scratch);
     v->never_runs = loop_is_idle(t->k, t->loop);
   }

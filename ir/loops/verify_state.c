@@ -39,24 +39,20 @@ void scope_close(Verifying *v, size_t nscoped) {
 }
 
 Scoped *state_of(const Verifying *v, const Address *at) {
-  return &v->buffers[at->buffer][at->of];
-}
-
-size_t vars_count(const Kernel *k, VarKind kind) {
-  const VarOwner owner = var_info[kind].owner;
-  return owner == OWNER_ACCESS ? k->naccesses : owner == OWNER_AXIS ? MAX_AXES : 1;
+  return &v->buffers[at->buffer * v->nowners + at->of];
 }
 
 Variable *variable(const Verifying *v, Var var) {
-  return &v->vars[var.kind][var.of];
+  return &v->vars[var.kind * v->nowners + var.of];
 }
 
-static bool is_var(const Verifying *v, Var var) {
-  return var.kind > VAR_NONE && var.kind < VAR_KINDS && var.of < vars_count(v->k, var.kind);
+bool is_var(const Verifying *v, Var var) {
+  const size_t counts[] = {[OWNER_FUNCTION] = 1, [OWNER_AXIS] = MAX_AXES, [OWNER_ACCESS] = v->k->naccesses};
+  return var.kind < VAR_KINDS && var.of < counts[var_info[var.kind].owner];
 }
 
 bool var_set(Verifying *v, const LoopNode *n, Var var, const Amount *value) {
-  if (!is_var(v, var)) return verify_fail(v, n, "its variable does not exist");
+  if (!var.kind || !is_var(v, var)) return verify_fail(v, n, "its variable does not exist");
   Variable *own = variable(v, var);
   if (own->is_set) return verify_fail(v, n, "its variable is already set");
   *own = (Variable){.value = value};
@@ -232,8 +228,7 @@ static bool is_below(Verifying *v, const Amount *p, const Amount *end) {
 // An item of a register.
 static bool verify_item(Verifying *v, const LoopNode *n, const Address *at, const LoopNode *begin) {
   const int64_t count = begin ? begin->count : 1;
-  const bool takes_all = node_ends_sum(n) && tree_element_sums(v->t, at->of);
-  if (!verify_index(v, n, at->item)) return false;
+  const bool takes_all = n->kind == NODE_BARRIER || (node_ends_sum(n) && tree_element_sums(v->t, at->of));
   const Amount item = reach_of(v, at->item), end = amount_of(count, 0);
   return (!at->index && (at->item ? count > 1 && is_below(v, &item, &end) : count == 1 || takes_all)) ||
          verify_fail(v, n, "there are %lld accumulators", (long long)count);
@@ -250,7 +245,6 @@ bool verify_buffer_of(Verifying *v, const LoopNode *n, const Address *at) {
 }
 
 bool verify_inside(Verifying *v, const LoopNode *n, const Address *at, const Amount *offset, const Lanes *lanes) {
-  if (!verify_buffer_of(v, n, at) || !verify_index(v, n, at->index)) return false;
   if (buffer_info[at->buffer].space == SPACE_REGISTERS || !is_memory(v, at)) return true;
   const Scoped *s = state_of(v, at);
   const bool is_mask = !buffer_info[at->buffer].is_of_expr && access_is_mask(&v->k->accesses[at->of]);
@@ -274,20 +268,16 @@ bool verify_inside(Verifying *v, const LoopNode *n, const Address *at, const Amo
 }
 
 bool verify_access(Verifying *v, const LoopNode *n, const Address *at) {
-  static const Index lanes_left = {.op = INDEX_VAR, .var = {VAR_LANES, 0}};
   const Space space = buffer_info[at->buffer].space;
   const bool is_mask = !buffer_info[at->buffer].is_of_expr && access_is_mask(&v->k->accesses[at->of]);
   const int nfacts = v->nfacts;
   const size_t nsymbols = v->x.nsymbols;
   Lanes lanes = {.step = amount_of(1, 0), .last = amount_of(LANES - 1, 0)};
-  if (n->has_fewer_lanes && !n->is_vector) return verify_fail(v, n, "has_fewer_lanes is set, but it is a scalar");
-  if (!verify_index(v, n, n->test) || !verify_index(v, n, n->step) || !verify_index(v, n, n->from.within)) return false;
-  if (n->has_fewer_lanes && !verify_index(v, n, &lanes_left)) return false;
   if (n->is_vector && space != SPACE_STACK && !is_mask) {
     if (space == SPACE_TENSOR) lanes.step = reach_of(v, n->step);
     if (v->left && !n->has_fewer_lanes && !node_uses_all_lanes(v->t, n)) lanes.left = v->left;
     if (n->has_fewer_lanes) {
-      lanes.last = reach_of(v, &lanes_left);
+      lanes.last = amount_copy(variable(v, loop_var(VAR_LANES))->value);
       amount_add_number(&lanes.last, -1);
     }
   }

@@ -34,12 +34,13 @@ typedef struct Verifying {
   Text *why;
   Arena *arena;
   Reach x;
-  const char *function;                               // name of the function being verified: "step"
-  Variable *of_block[VAR_KINDS], *of_step[VAR_KINDS]; // by owner
-  Variable **vars;                                    // of the function
-  Scoped *buffers[BUFFER_KINDS];                      // by access or expression
-  uint32_t *of_loop[2]; // by loop: the symbols of its number of blocks, and of their length
-  bool **scoped;        // what is in scope: set to false at the end of the list of nodes
+  const char *function;         // name of the function being verified: "step"
+  size_t nowners;               // tree_nowners
+  Variable *of_block, *of_step; // by kind and owner
+  Variable *vars;               // of the function
+  Scoped *buffers;              // by kind and owner
+  uint32_t *of_loop[2];         // by loop: the symbols of its number of blocks, and of their length
+  bool **scoped;                // what is in scope: set to false at the end of the list of nodes
   size_t nscoped, scoped_capacity;
   AccessId streamed;  // 1 + the access whose VAR_STREAMED is known to be 1; 0: none
   const Amount *left; // in a loop over vectors: elements behind the first lane; NULL: all lanes hold elements
@@ -57,7 +58,7 @@ bool verify_fail(Verifying *v, const LoopNode *n, const char *format, ...) __att
 bool scope_add(Verifying *v, bool *is_in_scope); // sets it now, and unsets it at the end of the list of nodes
 bool scope_end(Verifying *v, bool *is_in_scope); // only unsets it
 void scope_close(Verifying *v, size_t nscoped);  // closes all but the first `nscoped` declarations
-size_t vars_count(const Kernel *k, VarKind kind);
+bool is_var(const Verifying *v, Var var);        // the variable exists
 Variable *variable(const Verifying *v, Var var);
 bool var_set(Verifying *v, const LoopNode *n, Var var, const Amount *value); // declares the variable
 Scoped *state_of(const Verifying *v, const Address *at);
@@ -74,12 +75,12 @@ typedef struct Lanes { // the elements `step` apart, from an address on, of whic
 bool verify_inside(Verifying *v, const LoopNode *n, const Address *at, const Amount *offset, const Lanes *lanes);
 bool verify_access(Verifying *v, const LoopNode *n, const Address *at); // what the node reads or writes there
 
-// verify_values.c: what nodes compute, load, store and add up.
+// verify_values.c: what nodes compute, load, store and add up. Their indices and buffers are in scope.
 
-bool verify_buffer(Verifying *v, const LoopNode *n);
-bool verify_let(Verifying *v, const LoopNode *n);
-bool verify_update(Verifying *v, const LoopNode *n);
-bool verify_store(Verifying *v, const LoopNode *n);
-bool verify_move(Verifying *v, const LoopNode *n);
+bool begin_each_row(Verifying *v, const LoopNode *n); // of a node that is repeated for each row of the step
+
+#define ACTION(NAME, name, ...) bool verify_##name(Verifying *v, const LoopNode *n);
+#define IDLE(...)
+#include "ir/loops/actions.def"
 
 #endif

@@ -30,11 +30,11 @@ static bool out_of_memory(Execution *x) {
   return false;
 }
 
-static int64_t number_at(const Execution *x, int64_t number, Monomial monomial) {
-  return monomial && number ? open_number(x->g, number, monomial, x->options.dims) : number;
-}
-
 // Memory
+
+static int64_t nelems_of(const Execution *x, const Value *v) {
+  return open_number(x->g, shape_nelems(&v->shape), shape_monomial(&v->shape), x->options.dims);
+}
 
 static bool has_all_outputs(const Execution *x) {
   return !x->p->has_optional_outputs;
@@ -53,7 +53,7 @@ static bool is_any_wanted(const Execution *x, const OutputSet *outputs) {
 // An input or a constant.
 static bool add_constant(Execution *x, const Value *v, void *data) {
   Buffer *b = x->values[v->index] = ARENA_NEW(&x->arena, Buffer);
-  const int64_t nelems = number_at(x, shape_nelems(&v->shape), shape_monomial(&v->shape));
+  const int64_t nelems = nelems_of(x, v);
   if (b) *b = (Buffer){.name = v->name, .type = v->type, .nelems = nelems, .address = (uintptr_t)data};
   x->tensors[v->index] = (NumberTensor){data, 0, nelems};
   return b || out_of_memory(x);
@@ -78,8 +78,8 @@ static void *new_data(Execution *x, size_t nbytes) {
 // Memory for a value that loops store: `data`, or allocated memory if data is NULL. A private value has one slice.
 static bool add_variable(Execution *x, const Value *v, void *data) {
   const ProgramSliceGroup *slice_group = slice_group_of(x, v);
-  const int64_t nelems = slice_group ? slice_group_nelems(slice_group->slices, slice_group_find(slice_group->slices, v))
-                                     : number_at(x, shape_nelems(&v->shape), shape_monomial(&v->shape));
+  const int64_t nelems =
+      slice_group ? slice_group_nelems(slice_group->slices, slice_group_find(slice_group->slices, v)) : nelems_of(x, v);
   Buffer *b = x->values[v->index] = ARENA_NEW(&x->arena, Buffer);
   if (!data) data = new_data(x, type_array_nbytes(v->type, (size_t)nelems));
   if (!b || !data || !buffer_init(b, v->name, v->type, nelems, false, &x->arena)) return out_of_memory(x);
@@ -106,14 +106,6 @@ static bool add_values(Execution *x) {
   return ok;
 }
 
-static int64_t temporary_nelems(const Execution *x, size_t kernel, uint32_t temporary) {
-  const OpenSize size = program_temporary_size(x->p, (uint32_t)kernel, temporary);
-  const int64_t number = number_at(x, size.number, size.monomial);
-  if (!size.has_blocks) return number;
-  const Schedule *maker = x->p->schedules[size.kernel];
-  return number * run_nblocks(maker, &maker->loops[size.loop], x->options.dims);
-}
-
 static bool add_temporaries(Execution *x, size_t kernel) {
   const Schedule *s = x->p->schedules[kernel];
   for (size_t i = 0; i < s->ntemporaries; i++) {
@@ -130,7 +122,7 @@ static bool add_temporaries(Execution *x, size_t kernel) {
         (x->liveness->may_be_unwanted[number] && !is_any_wanted(x, &x->liveness->temporary_serves[number])))
       continue;
     Buffer *b = x->temporaries[number] = ARENA_NEW(&x->arena, Buffer);
-    const int64_t nelems = temporary_nelems(x, kernel, (uint32_t)i) * (t->type == TYPE_BOOLEAN ? 8 : 1);
+    const int64_t nelems = run_temporary_nelems(x->p, kernel, (uint32_t)i, x->options.dims);
     if (!b || !buffer_init(b, t->name, t->type, nelems, true, &x->arena)) return out_of_memory(x);
   }
   return true;

@@ -97,16 +97,6 @@ typedef void Call(Lanes *y, const Lanes *const *x);
   F(p, GELU_SLOPE, gelu_slope)                                                                                         \
   F(p, FLOOR, floor)                                                                                                   \
   F(p, ROUND, round)
-#define EACH_OF_TWO(F, p)                                                                                              \
-  F(p, ADD, add)                                                                                                       \
-  F(p, SUB, sub)                                                                                                       \
-  F(p, MUL, mul)                                                                                                       \
-  F(p, DIV, div)                                                                                                       \
-  F(p, MAX, max)                                                                                                       \
-  F(p, MIN, min)                                                                                                       \
-  F(p, MAXIMUM, maximum)                                                                                               \
-  F(p, POW, pow)                                                                                                       \
-  F(p, FMOD, fmod)
 #define EACH_OF_TWO_INTEGERS(F, p)                                                                                     \
   F(p, ADD, add)                                                                                                       \
   F(p, SUB, sub)                                                                                                       \
@@ -114,6 +104,11 @@ typedef void Call(Lanes *y, const Lanes *const *x);
   F(p, MAX, max)                                                                                                       \
   F(p, MIN, min)                                                                                                       \
   F(p, FMOD, fmod)
+#define EACH_OF_TWO(F, p)                                                                                              \
+  EACH_OF_TWO_INTEGERS(F, p)                                                                                           \
+  F(p, DIV, div)                                                                                                       \
+  F(p, MAXIMUM, maximum)                                                                                               \
+  F(p, POW, pow)
 #define EACH_COMPARISON(F, p)                                                                                          \
   F(p, GT, gt)                                                                                                         \
   F(p, GE, ge)                                                                                                         \
@@ -185,52 +180,39 @@ typedef struct Element {
   bool is_f64; // the functions take vectors of f64
 } Element;
 
-#define ELEMENT(p, name, T, suffix, first)                                                                             \
-  static void load_##name(Lanes *y, const void *elements, int n) {                                                     \
-    set_##p(y, p##_load_n##suffix((const T *)elements, first n));                                                      \
-  }                                                                                                                    \
-  static void store_##name(void *elements, const Lanes *x, int n) {                                                    \
-    p##_store_n##suffix((T *)elements, first get_##p(x), n);                                                           \
-  }
+#define EACH_TYPE(F)                                                                                                   \
+  F(F64, d, double, , NOTHING)                                                                                         \
+  F(F32, v, float, , NOTHING)                                                                                          \
+  F(F16, v, uint16_t, _f16, NOTHING)                                                                                   \
+  F(BF16, v, uint16_t, _bf16, NOTHING)                                                                                 \
+  F(S32, d, int32_t, _s32, NOTHING)                                                                                    \
+  F(S64, d, int64_t, _s64, NOTHING)                                                                                    \
+  F(U32, d, uint32_t, _u32, NOTHING)                                                                                   \
+  F(U64, d, uint64_t, _u64, NOTHING)                                                                                   \
+  F(S16, v, int16_t, _s16, NOTHING)                                                                                    \
+  F(U16, v, uint16_t, _u16, NOTHING)                                                                                   \
+  F(S8, v, int8_t, _s8, NOTHING)                                                                                       \
+  F(U8, v, uint8_t, _u8, NOTHING)                                                                                      \
+  F(BOOLEAN, v, uint8_t, _b8, NOTHING)                                                                                 \
+  F(F8_E4M3, v, uint8_t, _e4m3, NOTHING)                                                                               \
+  F(F8_E5M2, v, uint8_t, _e5m2, NOTHING)                                                                               \
+  F(S4, v, uint8_t, _s4, FROM_WHOLE_BYTE)                                                                              \
+  F(U4, v, uint8_t, _u4, FROM_WHOLE_BYTE)
+
 #define NOTHING
 #define FROM_WHOLE_BYTE 0,
-ELEMENT(d, f64, double, , NOTHING)
-ELEMENT(v, f32, float, , NOTHING)
-ELEMENT(v, f16, uint16_t, _f16, NOTHING)
-ELEMENT(v, bf16, uint16_t, _bf16, NOTHING)
-ELEMENT(d, s32, int32_t, _s32, NOTHING)
-ELEMENT(d, s64, int64_t, _s64, NOTHING)
-ELEMENT(d, u32, uint32_t, _u32, NOTHING)
-ELEMENT(d, u64, uint64_t, _u64, NOTHING)
-ELEMENT(v, s16, int16_t, _s16, NOTHING)
-ELEMENT(v, u16, uint16_t, _u16, NOTHING)
-ELEMENT(v, s8, int8_t, _s8, NOTHING)
-ELEMENT(v, u8, uint8_t, _u8, NOTHING)
-ELEMENT(v, boolean, uint8_t, _b8, NOTHING)
-ELEMENT(v, e4m3, uint8_t, _e4m3, NOTHING)
-ELEMENT(v, e5m2, uint8_t, _e5m2, NOTHING)
-ELEMENT(v, s4, uint8_t, _s4, FROM_WHOLE_BYTE)
-ELEMENT(v, u4, uint8_t, _u4, FROM_WHOLE_BYTE)
+#define ELEMENT(type, p, T, suffix, first)                                                                             \
+  static void load_##type(Lanes *y, const void *elements, int n) {                                                     \
+    set_##p(y, p##_load_n##suffix((const T *)elements, first n));                                                      \
+  }                                                                                                                    \
+  static void store_##type(void *elements, const Lanes *x, int n) {                                                    \
+    p##_store_n##suffix((T *)elements, first get_##p(x), n);                                                           \
+  }
+EACH_TYPE(ELEMENT)
 
-static const Element element_functions[TYPE_COUNT] = {
-    [TYPE_F64] = {load_f64, store_f64, true},
-    [TYPE_F32] = {load_f32, store_f32, false},
-    [TYPE_F16] = {load_f16, store_f16, false},
-    [TYPE_BF16] = {load_bf16, store_bf16, false},
-    [TYPE_S32] = {load_s32, store_s32, true},
-    [TYPE_S64] = {load_s64, store_s64, true},
-    [TYPE_U32] = {load_u32, store_u32, true},
-    [TYPE_U64] = {load_u64, store_u64, true},
-    [TYPE_S16] = {load_s16, store_s16, false},
-    [TYPE_U16] = {load_u16, store_u16, false},
-    [TYPE_S8] = {load_s8, store_s8, false},
-    [TYPE_U8] = {load_u8, store_u8, false},
-    [TYPE_BOOLEAN] = {load_boolean, store_boolean, false},
-    [TYPE_F8_E4M3] = {load_e4m3, store_e4m3, false},
-    [TYPE_F8_E5M2] = {load_e5m2, store_e5m2, false},
-    [TYPE_S4] = {load_s4, store_s4, false},
-    [TYPE_U4] = {load_u4, store_u4, false},
-};
+enum { IS_F64_v = false, IS_F64_d = true };
+#define ELEMENT_ROW(type, p, ...) [TYPE_##type] = {load_##type, store_##type, IS_F64_##p},
+static const Element element_functions[TYPE_COUNT] = {EACH_TYPE(ELEMENT_ROW)};
 
 // Elements in s64: integers and booleans.
 static bool load_integers(Type type, Lanes *y, const void *elements, int n) {
@@ -250,14 +232,6 @@ static bool store_integers(Type type, void *elements, const Lanes *x, int n) {
   return TYPES_INTEGER & TYPE_BIT(type) || type == TYPE_BOOLEAN;
 }
 
-static void widen(Lanes *y, const Lanes *x) {
-  set_d(y, d_from_v(get_v(x)));
-}
-
-static void narrow(Lanes *y, const Lanes *x) {
-  set_v(y, v_from_d(get_d(x)));
-}
-
 bool lanes_load(Type type, Arithmetic in, Lanes *y, const void *elements, int n) {
   const Element *e = &element_functions[type];
   const bool is_f64 = in == IN_F64;
@@ -265,8 +239,8 @@ bool lanes_load(Type type, Arithmetic in, Lanes *y, const void *elements, int n)
   if (!e->load) return false;
   e->load(y, elements, n);
   const Lanes loaded = *y;
-  if (is_f64 && !e->is_f64) widen(y, &loaded);
-  if (!is_f64 && e->is_f64) narrow(y, &loaded);
+  if (is_f64 && !e->is_f64) set_d(y, d_from_v(get_v(&loaded)));
+  if (!is_f64 && e->is_f64) set_v(y, v_from_d(get_d(&loaded)));
   return true;
 }
 
@@ -276,8 +250,8 @@ bool lanes_store(Type type, Arithmetic in, void *elements, const Lanes *x, int n
   if (in == IN_S64) return store_integers(type, elements, x, n);
   if (!e->store) return false;
   Lanes stored = *x;
-  if (is_f64 && !e->is_f64) narrow(&stored, x);
-  if (!is_f64 && e->is_f64) widen(&stored, x);
+  if (is_f64 && !e->is_f64) set_v(&stored, v_from_d(get_d(x)));
+  if (!is_f64 && e->is_f64) set_d(&stored, d_from_v(get_v(x)));
   e->store(elements, &stored, n);
   return true;
 }

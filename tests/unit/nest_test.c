@@ -133,17 +133,15 @@ static Segments segments_of_row(Kernel *k) {
   return order.segments;
 }
 
-static uint64_t the_extent(const void *context, Var v) {
-  (void)v;
-  return *(const uint64_t *)context;
+// Numbers, and the only variable.
+static uint64_t number_or_extent(void *extent, const Index *i) {
+  assert_true(i->op == INDEX_NUMBER || i->op == INDEX_VAR);
+  return i->op == INDEX_NUMBER ? (uint64_t)i->number : *(const uint64_t *)extent;
 }
 
 // What emitted code computes, where the only variable is `extent`.
 static int64_t value_at(const Index *i, uint64_t extent) {
-  bool is_wrong = false;
-  const uint64_t value = index_value(i, &(IndexMeaning){.var_at = the_extent, .context = &extent}, &is_wrong);
-  assert_false(is_wrong);
-  return (int64_t)value;
+  return (int64_t)index_value(i, number_or_extent, &extent);
 }
 
 // What emitted code computes of an open width is what follows from the same literal width.

@@ -51,23 +51,23 @@ static void lines_have_known_words(void **state) {
   }
 }
 
-// Nodes of a kind that no row of a condition takes, a last row takes.
-static void every_kind_of_node_has_a_line(void **state) {
+// Nodes with an action that no row of a condition takes, a last row takes.
+static void every_action_has_a_line(void **state) {
   (void)state;
   const Language *languages[] = {&readable_language, &c_language};
   for (int i = 0; i < 2; i++)
-    for (int kind = 0; kind <= NODE_FENCE; kind++) {
+    for (int action = ACTION_NONE + 1; action < ACTIONS; action++) {
       bool is_found = false;
       for (const Line *line = languages[i]->lines; line->text; line++)
-        is_found |= (int)line->kind == kind && line->when == WHEN_ALWAYS;
-      if (!is_found) fail_msg("nodes of kind %d have no line", kind);
+        is_found |= (int)line->action == action && line->when == WHEN_ALWAYS;
+      if (!is_found) fail_msg("action %d has no line", action);
     }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lines_have_known_words),
-      cmocka_unit_test(every_kind_of_node_has_a_line),
+      cmocka_unit_test(every_action_has_a_line),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,12 +26,6 @@ static bool is_first_access(const Kernel *k, AccessId access) {
   return true;
 }
 
-static bool is_stored(const Kernel *k, const Value *v) {
-  for (size_t i = 0; i < k->nstores; i++)
-    if (k->accesses[k->stores[i].access].value == v) return true;
-  return false;
-}
-
 typedef enum Form { DECLARATIONS, VALUES } Form;
 
 static void add_size(const Form form, const char *member, size_t *count, Text *out) {
@@ -63,7 +57,8 @@ static void add_members(const Printer *p, size_t kernel, Form form, Text *out) {
     const char *member = v ? p->value_member[v->index] : NULL;
     if (!member || !is_first_access(k, i)) continue;
     if (form == VALUES) text_format(out, "%sa->%s", count++ ? ", " : "", member);
-    else text_format(out, "  %s%s *%s;\n", is_stored(k, v) ? "" : "const ", element_types[v->type].name, member);
+    else
+      text_format(out, "  %s%s *%s;\n", kernel_stores_value(k, v) ? "" : "const ", element_types[v->type].name, member);
   }
   for (size_t t = 0; t < s->ntemporaries; t++) {
     const char *member = *temporary_member(p, kernel, t);

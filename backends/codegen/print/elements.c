@@ -72,22 +72,23 @@ void add_element_sum(TreePrinter *l, const LoopNode *n) {
   }
 }
 
-const Line element_lines[] = {
-    {NODE_BUFFER, WHEN_TO_HELD, "{register} = {held_element};"},
-    {NODE_BUFFER, WHEN_TO_SUMS, "{scalar_sum} {to}[{count}];\nfor (int u = 0; u < {count}; u++) {to}[u] = {identity};"},
-    {NODE_BUFFER, WHEN_TO_SUM, "{register} = {identity};"},
-    {NODE_LET, WHEN_FROM_VECTOR, "{each} = {narrowed_element};"},
-    {NODE_LET, WHEN_ALWAYS, "{each} = {computed};"},
-    {NODE_UPDATE, WHEN_FROM_SUM, "{rows}{to} += {widened}{from};"},
-    {NODE_UPDATE, WHEN_FROM, "{to} = f64_{combine}({to}, (double){element});"},
-    {NODE_UPDATE, WHEN_FUSED, "{if}{total} = {V}_FMA({first}, {second}, {total});"},
-    {NODE_UPDATE, WHEN_ALWAYS, "{if}{element_sum};"},
-    {NODE_STORE, WHEN_FROM, "{if}{element} = {from};"},
-    {NODE_STORE, WHEN_EXPR, "{store};"},
-    {0}};
+const Line element_lines[] = {{ACTION_BEGIN_SUM, WHEN_SEVERAL,
+                               "{scalar_sum} {to}[{count}];\nfor (int u = 0; u < {count}; u++) {to}[u] = {identity};"},
+                              {ACTION_BEGIN_SUM, WHEN_ALWAYS, "{register} = {identity};"},
+                              {ACTION_HOLD, WHEN_ALWAYS, "{register} = {held_element};"},
+                              {ACTION_COMPUTE, WHEN_ALWAYS, "{each} = {computed};"},
+                              {ACTION_END_SUM, WHEN_VECTOR, "{each} = {narrowed_element};"},
+                              {ACTION_END_TOTAL, WHEN_VECTOR, "{each} = {narrowed_element};"},
+                              {ACTION_END_RUN, WHEN_ALWAYS, "{rows}{to} += {widened}{from};"},
+                              {ACTION_COMBINE, WHEN_ALWAYS, "{to} = f64_{combine}({to}, (double){element});"},
+                              {ACTION_ADD, WHEN_FUSED, "{if}{total} = {V}_FMA({first}, {second}, {total});"},
+                              {ACTION_ADD, WHEN_ALWAYS, "{if}{element_sum};"},
+                              {ACTION_STORE, WHEN_ALWAYS, "{store};"},
+                              {ACTION_STORE_HELD, WHEN_ALWAYS, "{if}{element} = {from};"},
+                              {0}};
 
 bool print_of_elements(TreePrinter *l, const LoopNode *n) {
-  const char *line = n->is_vector || node_ends_run(n) ? tree_line(l, n, element_lines) : NULL;
+  const char *line = n->is_vector || node_action(n) == ACTION_END_RUN ? tree_line(l, n, element_lines) : NULL;
   int *element = &l->own->element;
   for (*element = 0; line && *element < l->t->loop->by_element; (*element)++) {
     tree_begin_line(l);

@@ -17,7 +17,7 @@ static void add_operand(TreePrinter *l, const LoopNode *n, ExprId id) {
 
 static const char *pointer_type(const TreePrinter *l, const LoopNode *n, bool is_constant) {
   if (!access_has_addresses(access_of(l, n))) return is_constant ? "const size_t " : "size_t ";
-  if (tree_stores(l->t, n->to.of)) return is_constant ? "{type} *const " : "{type} *";
+  if (loop_root(l->t->loop, ROOT_STORE, n->to.of)) return is_constant ? "{type} *const " : "{type} *";
   return is_constant ? "const {type} *const " : "const {type} *";
 }
 
@@ -37,10 +37,6 @@ static void add_item_type(TreePrinter *l, const LoopNode *n) {
 }
 
 // What nodes store and add
-
-static void add_partials_vector(TreePrinter *l, const LoopNode *n) {
-  add_vector_load(l, n, 'd', false);
-}
 
 static void add_vector_store(TreePrinter *l, const LoopNode *n) {
   const char memory = access_prefix(l, access_of(l, n)->type);
@@ -161,7 +157,7 @@ static void print_bodies(TreePrinter *l, const LoopNode *n) {
   print_branch(l, n, n->otherwise);
 }
 
-// Words. Some functions have a parameter that says which of several words is added: a member's offset, or a number.
+// Words. Some functions say one of several words: a member, by its offset, or a fact.
 
 static void add_value_of_var(TreePrinter *l, const LoopNode *n) {
   const bool is_int = var_info[n->var.kind].is_int, is_cast = is_int && index_type(n->value) == INDEX_SIZE;
@@ -186,24 +182,44 @@ static void add_outside(TreePrinter *l, const LoopNode *n) {
   else add_number(l->out, outside, l->k->is_f64);
 }
 
-static void add_value(TreePrinter *l, const LoopNode *n) {
-  add_operand(l, n, n->expr);
-}
+enum {
+  FIRST,
+  SECOND,
+  THIRD,
+  ALL_LANES,
+  IDENTITY,
+  INT,
+  INTEGER,
+  MEMORY,
+  NLANES,
+  NROWS,
+  OPERAND,
+  PARTIALS,
+  WIDTH,
+  WITHIN,
+  WORDS
+};
 
-static void add_argument(TreePrinter *l, const LoopNode *n, size_t argument) {
-  add_operand(l, n, expr_of(l, n)->args[argument]);
-}
-
-static void add_identity(TreePrinter *l, const LoopNode *n) {
-  add_number(l->out, reductions[node_reduction(l->t, n)].identity, node_is_f64(l->t, n));
-}
-
-static void add_int(TreePrinter *l, const LoopNode *n) {
-  tree_add_text(l, var_type(n->var));
-}
-
-static void add_integer_value(TreePrinter *l, const LoopNode *n) {
-  add_integer(l->out, expr_of(l, n)->integer);
+static void add_fact(TreePrinter *l, const LoopNode *n, size_t fact) {
+  const Expr *e = expr_of(l, n);
+  switch (fact) {
+  case FIRST:
+  case SECOND:
+  case THIRD: add_operand(l, n, e->args[fact - FIRST]); return;
+  case ALL_LANES: tree_printf(l, "%d", LANES); return;
+  case IDENTITY: add_number(l->out, reductions[node_reduction(l->t, n)].identity, node_is_f64(l->t, n)); return;
+  case INT: tree_add_text(l, var_type(n->var)); return;
+  case INTEGER: add_integer(l->out, e->integer); return;
+  case MEMORY: add_memory(l, node_memory(n)); return;
+  case NLANES: tree_add_var(l, loop_var(VAR_LANES)); return;
+  case NROWS: tree_printf(l, "%d", l->t->loop->rows); return;
+  case OPERAND: add_operand(l, n, n->expr); return;
+  case PARTIALS: add_vector_load(l, n, 'd', false); return;
+  case WIDTH: tree_printf(l, "%d", tree_element_sums(l->t, n->expr)); return;
+  case WITHIN: add_factor(l, n->from.within); return;
+  default:
+    if (!l->own->p->is_canonical) text_add_user_string(l->out, SINK_COMMENT, n->words);
+  }
 }
 
 static void add_vector_call(TreePrinter *l, const LoopNode *n) {
@@ -211,35 +227,9 @@ static void add_vector_call(TreePrinter *l, const LoopNode *n) {
   tree_say(l, n, is_call ? "{file}_call_{prefix}_{operator}({vectors})" : "{prefix}_{operator}({vectors})");
 }
 
-static void add_node_memory(TreePrinter *l, const LoopNode *n) {
-  add_memory(l, node_memory(n));
-}
-
-static void add_within(TreePrinter *l, const LoopNode *n) {
-  add_factor(l, n->from.within);
-}
-
-static void add_words(TreePrinter *l, const LoopNode *n) {
-  if (!l->own->p->is_canonical) text_add_user_string(l->out, SINK_COMMENT, n->words);
-}
-
-static void add_width(TreePrinter *l, const LoopNode *n, size_t width) {
-  tree_printf(l, "%d", width ? (int)width : tree_element_sums(l->t, n->expr));
-}
-
-static void add_nrows(TreePrinter *l, const LoopNode *n) {
-  (void)n;
-  tree_printf(l, "%d", l->t->loop->rows);
-}
-
 static void add_name(TreePrinter *l, const LoopNode *n, size_t member) {
   (void)n;
   tree_add_text(l, *(const char *const *)((const char *)l->own + member));
-}
-
-static void add_variable(TreePrinter *l, const LoopNode *n, size_t kind) {
-  (void)n;
-  tree_add_var(l, loop_var((VarKind)kind));
 }
 
 static void add_of_type(TreePrinter *l, const LoopNode *n, size_t member) {
@@ -267,25 +257,25 @@ static const Word words[] = {
     {"else_outside", WHEN_ALWAYS, " : {prefix}_set({outside})"},
     {"f", WHEN_KERNEL_F64, NULL, "f"},
     {"file", .add_of = add_name, .of = offsetof(LanguageState, identifier)},
-    {"first", .add_of = add_argument, .of = 0}, // the first factor of a product
+    {"first", .add_of = add_fact, .of = FIRST}, // the first factor of a product
     // Only whole steps. Said as `o + 4 <= end`, gcc 12 -O2 drops some second loops over whole steps.
     {"goes_on", WHEN_BY_ONE, "{var} < {end}", "{end} - {var} >= {step}"},
     {"held", WHEN_TEST, "{test} ? {loaded} : {v}_set({identity})", "{loaded}"},
     {"held_element", WHEN_TEST, "{test} ? {element} : {identity}", "{element}"},
-    {"identity", .add = add_identity},
+    {"identity", .add_of = add_fact, .of = IDENTITY},
     {"if", WHEN_TEST, "if ({test}) "},
     {"index", WHEN_VECTOR, "({begin})", "{axis}"},
     {"initial", WHEN_VECTOR, "{v}_set({identity})", "{identity}"}, // of accumulators
-    {"int", .add = add_int},                                       // the type of {var}
-    {"integer", .add = add_integer_value},
+    {"int", .add_of = add_fact, .of = INT},                        // the type of {var}
+    {"integer", .add_of = add_fact, .of = INTEGER},
     {"item_type", .add = add_item_type}, // of an array
-    {"LANES", .add_of = add_width, .of = LANES},
+    {"LANES", .add_of = add_fact, .of = ALL_LANES},
     {"lanes", WHEN_FEWER_LANES, ", {nlanes}"},
     {"let", WHEN_VALUE_OF_ROW, "{expr}[r]", "const {let_type} {expr}"},
     {"let_type", .add = add_let_type},
     {"loaded", WHEN_ALWAYS, "{v}_load{_n}({at}{lanes})"},
     {"mask", .add_of = add_name, .of = offsetof(LanguageState, mask)}, // the kernel's types
-    {"memory", .add = add_node_memory},           // {at}, as arguments of functions on elements of its type
+    {"memory", .add_of = add_fact, .of = MEMORY}, // {at}, as arguments of functions on elements of its type
     {"merge", WHEN_FEWER_LANES, "{v}_merge(n, "}, // before a sum of some lanes; {merged}: behind it
     {"merged", WHEN_FEWER_LANES, ", {total})"},
     {"_n", WHEN_FEWER_LANES, "_n"},         // suffix of functions on some lanes
@@ -294,16 +284,16 @@ static const Word words[] = {
     {"narrowed_element", WHEN_WIDENED, "({scalar}){from}", "{from}"},
     {"next", .add = add_next}, // of a loop
     {"nitems", WHEN_VECTOR, "{count} * {LANES}", "{count}"},
-    {"nlanes", .add_of = add_variable, .of = VAR_LANES},
+    {"nlanes", .add_of = add_fact, .of = NLANES},
     {"nloaded", WHEN_FEWER_LANES, "{nlanes}", "{LANES}"},
-    {"nrows", .add = add_nrows},
-    {"offset", .add = add_offset_of_rows}, // of the vectors of rows, in each row
-    {"operand", .add = add_value},         // {expr}: a vector, or a scalar
+    {"nrows", .add_of = add_fact, .of = NROWS},
+    {"offset", .add = add_offset_of_rows},          // of the vectors of rows, in each row
+    {"operand", .add_of = add_fact, .of = OPERAND}, // {expr}: a vector, or a scalar
     {"operand_of_sum", WHEN_F64, "(double){operand}", "{operand}"},
     {"outside", .add = add_outside},     // what a load outside of the tensor yields
     {"part_load", .add = add_part_load}, // of the lanes within the bound
     {"partials", WHEN_VECTOR, "d_{combine}({to}, {partials_vector})", "f64_{combine}({to}, (double){element})"},
-    {"partials_vector", .add = add_partials_vector},
+    {"partials_vector", .add_of = add_fact, .of = PARTIALS},
     {"prefix", .add_of = add_name,
      .of = offsetof(LanguageState, prefix)}, // of functions on the kernel's vectors: v, d or l
     {"reciprocal", .add = add_reciprocal},
@@ -315,7 +305,7 @@ static const Word words[] = {
     {"scalar_load", .add = add_scalar_load},
     {"scalar_sum", WHEN_F64, "double", "float"},
     {"scatter", .add = add_scatter},
-    {"second", .add_of = add_argument, .of = 1},
+    {"second", .add_of = add_fact, .of = SECOND},
     {"span", .add = add_span}, // declares the lanes within the bound of a load's vector
     {"store", .add = add_store},
     {"stored", WHEN_STREAMED, "stream_rows{suffix}({to}", "store_rows{suffix}({to}{stride}"}, // of rows
@@ -324,7 +314,7 @@ static const Word words[] = {
      .of = offsetof(ElementType, suffix)}, // of functions on elements of the access's type
     {"sum", WHEN_VECTOR, "{vector_sum}", "f64_{combine}({total}, (double){operand})"}, // with the value of {expr}
     {"sum_type", WHEN_VECTOR, "{v_type}", "double"},
-    {"third", .add_of = add_argument, .of = 2},
+    {"third", .add_of = add_fact, .of = THIRD},
     {"to_f32", .add_of = add_of_type, .of = offsetof(ElementType, from)},
     {"to_first", .add = add_to_first},               // the first lane within the bound, after the address of lane 0
     {"to_kernel", WHEN_KERNEL_F64, NULL, "(float)"}, // from f64
@@ -343,55 +333,60 @@ static const Word words[] = {
     {"vectors", .add = add_vector_arguments},
     {"whole_load", .add = add_whole_load},
     {"wide", WHEN_KERNEL_F64, "(double)"},
-    {"width", .add_of = add_width, .of = 0}, // elements with accumulators of their own
-    {"within", .add = add_within},           // the index of lane 0 that a bound limits
-    {"words", .add = add_words},
+    {"width", .add_of = add_fact, .of = WIDTH},   // elements with accumulators of their own
+    {"within", .add_of = add_fact, .of = WITHIN}, // the index of lane 0 that a bound limits
+    {"words", .add_of = add_fact, .of = WORDS},
     {NULL}};
 
+#define ROWS "v_load_rows{suffix}({to}, {from}{stride}, {count});"
+#define VECTOR "v_store({to_address}, v_load{suffix}({at}));"
+
 static const Line lines[] = {
-    {NODE_COMMENT, WHEN_ALWAYS, "// Sweep: {words}"},
-    {NODE_INDEX, WHEN_ADVANCES, "{var} += {added};"},
-    {NODE_INDEX, WHEN_COUNTER, "{int} {var} = {value};"},
-    {NODE_INDEX, WHEN_EXISTS, "const {int} {var} = {value} != NULL;"},
-    {NODE_INDEX, WHEN_TEST, "const {int} {var} = !{test} ? 0 : {value};"},
-    {NODE_INDEX, WHEN_ALWAYS, "const {int} {var} = {value};"},
-    {NODE_FOR, WHEN_COUNTER, "{if}{unrolled}for (; {goes_on}{bounded}; {next}) "},
-    {NODE_FOR, WHEN_DOWN, "{if}{unrolled}for ({int} {var} = {end}; {var}-- > {begin}{bounded};) "},
-    {NODE_FOR, WHEN_ALWAYS, "{if}{unrolled}for ({int} {var} = {begin}; {var} < {end}{bounded}; {next}) "},
-    {NODE_IF, WHEN_TEST, "{if}"},
-    {NODE_IF, WHEN_ALWAYS, ""},
-    {NODE_BUFFER, WHEN_TO_PARTIALS, "{type} *const {to} = {address};"},
-    {NODE_BUFFER, WHEN_TO_HELD, "{v_type} {to} = {held};"},
-    {NODE_BUFFER, WHEN_FROM, "{declared}{to} = {address};"},
-    {NODE_BUFFER, WHEN_TO_SUMS,
+    {ACTION_COMMENT, WHEN_ALWAYS, "// Sweep: {words}"},
+    {ACTION_SET, WHEN_ADVANCES, "{var} += {added};"},
+    {ACTION_SET, WHEN_COUNTER, "{int} {var} = {value};"},
+    {ACTION_SET, WHEN_EXISTS, "const {int} {var} = {value} != NULL;"},
+    {ACTION_SET, WHEN_TEST, "const {int} {var} = !{test} ? 0 : {value};"},
+    {ACTION_SET, WHEN_ALWAYS, "const {int} {var} = {value};"},
+    {ACTION_LOOP, WHEN_COUNTER, "{if}{unrolled}for (; {goes_on}{bounded}; {next}) "},
+    {ACTION_LOOP, WHEN_DOWN, "{if}{unrolled}for ({int} {var} = {end}; {var}-- > {begin}{bounded};) "},
+    {ACTION_LOOP, WHEN_ALWAYS, "{if}{unrolled}for ({int} {var} = {begin}; {var} < {end}{bounded}; {next}) "},
+    {ACTION_CHOOSE, WHEN_ALWAYS, "{if}"},
+    {ACTION_BEGIN_SUM, WHEN_SEVERAL,
      "{sum_type} {to}[{count}];\n"
      "UNROLL for (int u = 0; u < {count}; u++)\n"
      "  {to}[u] = {initial};"},
-    {NODE_BUFFER, WHEN_TO_SUM, "{sum_type} {to} = {initial};"},
-    {NODE_BUFFER, WHEN_ALWAYS, "{item_type}{to}[{nitems}];"},
-    {NODE_LET, WHEN_FROM_EACH, "const {vec} {expr} = v_{reduction}_of_each({from}, {width});"},
-    {NODE_LET, WHEN_FROM_VECTOR, "const {vec} {expr} = {narrowed};"},
-    {NODE_LET, WHEN_FROM_SUM, "{result} = {v}_{reduction}({from});"},
-    {NODE_LET, WHEN_FROM_TOTAL, "{result} = ({scalar}){from};"},
-    {NODE_LET, WHEN_ALWAYS, "{span}{let} = {computed};"},
-    {NODE_UPDATE, WHEN_FROM_LANES, "{rows}{to} = f64_{combine}({to}, (double)v_{reduction}({from}));"},
-    {NODE_UPDATE, WHEN_FROM_SUM, "{rows}{to} = d_{combine}({to}, d_from_v({from}));"},
-    {NODE_UPDATE, WHEN_FROM, "{to} = {partials};"},
-    {NODE_UPDATE, WHEN_FUSED, "{if}{total} = {merge}{v}_fma({first}, {second}, {total}){merged};"},
-    {NODE_UPDATE, WHEN_ALWAYS, "{if}{total} = {merge}{sum}{merged};"},
-    {NODE_STORE, WHEN_FROM, "{if}{v}_store{_n}({at}, {from}{lanes});"},
-    {NODE_STORE, WHEN_EXPR, "{store};"},
-    {NODE_STORE, WHEN_ALWAYS, "{element} = {identity};"},
-    {NODE_MOVE, WHEN_FROM_VECTORS, "{if}v_scatter_rows(p_{access}, {offset}, (ptrdiff_t){step}, {from}, rows);"},
-    {NODE_MOVE, WHEN_OF_ROWS, "v_gather_rows({to}, p_{access}, {offset}, (ptrdiff_t){step}, rows);"},
-    {NODE_MOVE, WHEN_FROM_COPY, "v_{stored}, {from}, {count});"},
-    {NODE_MOVE, WHEN_COUNT, "v_load_rows{suffix}({to}, {from}{stride}, {count});"},
-    {NODE_MOVE, WHEN_ALWAYS, "v_store({to_address}, v_load{suffix}({at}));"},
-    {NODE_BARRIER, WHEN_ALWAYS, "V_LEAVE({to});"},
-    {NODE_PREFETCH, WHEN_ALWAYS, "v_prefetch_l2({at});"},
-    {NODE_CALL, WHEN_ALWAYS, "{call}"},
-    {NODE_SCATTER, WHEN_ALWAYS, "{scatter}"},
-    {NODE_FENCE, WHEN_ALWAYS, "v_fence();"},
+    {ACTION_BEGIN_SUM, WHEN_ALWAYS, "{sum_type} {to} = {initial};"},
+    {ACTION_BEGIN_PART, WHEN_ALWAYS, "{type} *const {to} = {address};"},
+    {ACTION_HOLD, WHEN_ALWAYS, "{v_type} {to} = {held};"},
+    {ACTION_ARRAY, WHEN_ALWAYS, "{item_type}{to}[{nitems}];"},
+    {ACTION_POINT, WHEN_ALWAYS, "{declared}{to} = {address};"},
+    {ACTION_COMPUTE, WHEN_ALWAYS, "{span}{let} = {computed};"},
+    {ACTION_END_SUM, WHEN_EACH, "const {vec} {expr} = v_{reduction}_of_each({from}, {width});"},
+    {ACTION_END_SUM, WHEN_VECTOR, "const {vec} {expr} = {narrowed};"},
+    {ACTION_END_SUM, WHEN_ALWAYS, "{result} = {v}_{reduction}({from});"},
+    {ACTION_END_TOTAL, WHEN_VECTOR, "const {vec} {expr} = {narrowed};"},
+    {ACTION_END_TOTAL, WHEN_ALWAYS, "{result} = ({scalar}){from};"},
+    {ACTION_ADD, WHEN_FUSED, "{if}{total} = {merge}{v}_fma({first}, {second}, {total}){merged};"},
+    {ACTION_ADD, WHEN_ALWAYS, "{if}{total} = {merge}{sum}{merged};"},
+    {ACTION_END_RUN, WHEN_ADDS_LANES, "{rows}{to} = f64_{combine}({to}, (double)v_{reduction}({from}));"},
+    {ACTION_END_RUN, WHEN_ALWAYS, "{rows}{to} = d_{combine}({to}, d_from_v({from}));"},
+    {ACTION_COMBINE, WHEN_ALWAYS, "{to} = {partials};"},
+    {ACTION_STORE, WHEN_ALWAYS, "{store};"},
+    {ACTION_CLEAR, WHEN_ALWAYS, "{element} = {identity};"},
+    {ACTION_STORE_HELD, WHEN_ALWAYS, "{if}{v}_store{_n}({at}, {from}{lanes});"},
+    {ACTION_COPY_IN, WHEN_OF_ROWS, "v_gather_rows({to}, p_{access}, {offset}, (ptrdiff_t){step}, rows);"},
+    {ACTION_COPY_IN, WHEN_COUNT, ROWS},
+    {ACTION_COPY_IN, WHEN_ALWAYS, VECTOR},
+    {ACTION_COPY_OUT, WHEN_OF_ROWS, "{if}v_scatter_rows(p_{access}, {offset}, (ptrdiff_t){step}, {from}, rows);"},
+    {ACTION_COPY_OUT, WHEN_ALWAYS, "v_{stored}, {from}, {count});"},
+    {ACTION_PACK, WHEN_COUNT, ROWS},
+    {ACTION_PACK, WHEN_ALWAYS, VECTOR},
+    {ACTION_LEAVE, WHEN_ALWAYS, "V_LEAVE({to});"},
+    {ACTION_PREFETCH, WHEN_ALWAYS, "v_prefetch_l2({at});"},
+    {ACTION_CALL, WHEN_ALWAYS, "{call}"},
+    {ACTION_SCATTER, WHEN_ALWAYS, "{scatter}"},
+    {ACTION_FENCE, WHEN_ALWAYS, "v_fence();"},
     {0}};
 
 const Language c_language = {

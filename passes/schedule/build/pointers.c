@@ -5,12 +5,6 @@ bool has_vectors(const NestBuilder *r) {
   return axes_nelems(r->k, loop_inner_axes(r->loop)) != 0;
 }
 
-static bool is_stored(const NestBuilder *r, AccessId id) {
-  for (const Root *root = r->loop->roots; root < roots_end(r); root++)
-    if (root->kind == ROOT_STORE && root->access == id) return true;
-  return false;
-}
-
 bool has_row_pointer(const NestBuilder *r, Level level, AccessId access) {
   return level == LEVEL_VECTOR || (level == LEVEL_MIDDLE && is_row_pointer(r, access));
 }
@@ -29,7 +23,7 @@ void for_each_pointer(NestBuilder *r, void (*f)(NestBuilder *, AccessId, bool)) 
     if (!has_row_pointer(r, expr_level(r, id), e->access)) continue;
     if (access_has_conditions(r->k, &r->k->accesses[e->access])) continue; // addressed from the tensor's first element
     seen[e->access] = true;
-    f(r, e->access, is_stored(r, e->access));
+    f(r, e->access, loop_root(r->loop, ROOT_STORE, e->access));
   }
   for (const Root *root = r->loop->roots; root < roots_end(r); root++) {
     if (root->kind != ROOT_STORE || root_level(r, root) != LEVEL_VECTOR || seen[root->access]) continue;

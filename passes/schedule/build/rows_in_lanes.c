@@ -36,6 +36,7 @@ void store_rows(NestBuilder *r) {
   }
 }
 
+// Rows in lanes are neighbours: an element of all of them is a vector in memory, which is copied as it is.
 static void copy_column(NestBuilder *r, AccessId id, int64_t width) {
   const Access *a = &r->k->accesses[id];
   const Index *lane = var(r, VAR_LANE, 0);

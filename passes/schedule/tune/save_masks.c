@@ -149,6 +149,7 @@ static void replace_sum(Schedule *schedule, const Loop *loop, ExprId before, Exp
     if (&schedule->loops[sum->loop] == loop && sum->inner == before) sum->inner = now;
 }
 
+// Has what the sweep stores and adds up take the saved masks. Later sweeps of the loop take the sums that result.
 static void replace_roots(Saving *s, size_t at) {
   const LoopSweep *p = &s->sweeps[at];
   if (p->sweep == 0) memset(s->sum, 0, s->noriginals * sizeof *s->sum);
