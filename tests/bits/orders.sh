@@ -115,6 +115,12 @@ for format in NCX NXC; do
       variance_@: [$c]
       gamma_@: [$c]" "{op: BatchNormTrainingBackward, inputs: [x_@, dy_@, mean_@, variance_@, gamma_@], outputs: [dx_@, dg_@, db_@], attributes: {epsilon: 1e-5, data_format: $format}}" \
       dx_@ dg_@ db_@
+    part "batch_statistics_${c}_$format" "x_@: [$shape]
+      mean_@: [$c]
+      variance_@: [$c]
+      gamma_@: [$c]
+      beta_@: [$c]" "{op: BatchNormForwardTraining, inputs: [x_@, mean_@, variance_@, gamma_@, beta_@], outputs: [y_@, m_@, v_@, bm_@, bv_@], attributes: {epsilon: 1e-5, momentum: 0.9, data_format: $format}}" \
+      y_@ m_@ v_@
   done
 done
 
@@ -232,6 +238,11 @@ part transposed_rows 'x_@: [33, 6, 16]
   y_@: [N, 16]' '{op: StaticTranspose, inputs: [x_@], outputs: [t_@], attributes: {order: [1, 0, 2]}}
   {op: ReduceSum, inputs: [t_@], outputs: [s_@], attributes: {axes: [0, 1]}}
   {op: Add, inputs: [y_@, s_@], outputs: [row_@]}' row_@
+part transposed_planes 'x_@: [N, 6, 4, N]' '{op: StaticTranspose, inputs: [x_@], outputs: [t_@], attributes: {order: [2, 1, 0, 3]}}
+  {op: ReduceSum, inputs: [t_@], outputs: [width_s_@], attributes: {axes: [1, 2, 3]}}
+  {op: ReduceSum, inputs: [t_@], outputs: [width_ends_@], attributes: {axes: [0, 3]}}
+  {op: LayerNorm, inputs: [t_@], outputs: [width_y_@], attributes: {use_affine: false, keep_stats: false, begin_norm_axis: 2}}' \
+  width_s_@ width_ends_@ width_y_@
 # Two sums over as many elements have the layouts of their operands, not of their neighbours'.
 part square 'x_@: [300, 300]' '{op: StaticTranspose, inputs: [x_@], outputs: [t_@], attributes: {order: [1, 0]}}
   {op: ReduceSum, inputs: [t_@], outputs: [first_@], attributes: {axes: [0]}}
