@@ -129,6 +129,10 @@ struct Value {
   uint32_t first_output; // if is_output: the first index in graph->outputs, which may list the value more than once
 };
 
+static inline bool value_is_used(const Value *v) { // NULL: not
+  return v && (v->uses || v->is_output);
+}
+
 typedef struct AttributeValue {
   bool is_set;     // the attribute is given, or has its default; in a valid graph only optional attributes are unset
   bool is_default; // the number is the default, not given by the file

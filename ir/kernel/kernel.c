@@ -112,6 +112,18 @@ uint64_t places_join(uint64_t outer, uint64_t inner) {
   return nbits < 64 ? outer << nbits | inner : inner;
 }
 
+int64_t access_stack_axes(const Kernel *k, AxisSet axes, int64_t next, Monomial *monomial, Access *a) {
+  for (int i = 0; i < k->naxes; i++) {
+    const int axis = k->naxes - 1 - i;
+    if (!(axes >> axis & 1)) continue;
+    a->stride[axis] = next;
+    a->stride_monomial[axis] = *monomial;
+    next *= k->axes[axis].extent;
+    *monomial += k->axes[axis].monomial;
+  }
+  return next;
+}
+
 void access_take_unit_axis(Access *a, int axis) {
   a->stride[axis] = GREATEST_NELEMS; // no axis of a tensor is adjacent to it
 }

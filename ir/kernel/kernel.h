@@ -207,6 +207,9 @@ uint64_t places_join(uint64_t outer, uint64_t inner); // of an axis that is both
 // Gives the access a stride along an axis with a single index, which moves nothing: what depends on the access can vary
 // over the axis. A single row so stays a row, and is added up as one of many.
 void access_take_unit_axis(Access *a, int axis);
+// Sets row-major strides along these axes; `next`, times *monomial, is the stride of the last axis. Returns the stride
+// of a next axis.
+int64_t access_stack_axes(const Kernel *k, AxisSet axes, int64_t next, Monomial *monomial, Access *a);
 void kernel_spread_axis(Kernel *k, int axis); // lets all that depends on accesses along the axis vary over it
 AccessId kernel_add_access(Kernel *k, const Access *access); // copies the bounds
 void kernel_store(Kernel *k, AccessId access, ExprId value);

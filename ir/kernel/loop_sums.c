@@ -20,9 +20,11 @@ static int lanes_of(const Loop *loop, AxisSet reduced) {
   return (lane >= 0 && reduced >> lane & 1) || loop_sums_rows(loop) ? LANES : 1;
 }
 
-// Whether the sum may be cut into segments, whose sums are added in f64. Rows in lanes are short.
+// Whether the sum may be cut into segments, whose sums are added in f64. Rows in lanes are short, and a chain of f64
+// needs no parts.
 static bool may_have_segments(const Kernel *k, const Loop *loop, ExprOp reduction) {
-  return !k->is_f64 && !loop_has(loop, LOOP_ROW_LANES) && !kernel_is_scatter(k) && !reduction_is_exact(k, reduction);
+  return !(k->is_f64 && (k->is_s64 || loop_sums_in_lanes(loop))) && !loop_has(loop, LOOP_ROW_LANES) &&
+         !kernel_is_scatter(k) && !reduction_is_exact(k, reduction);
 }
 
 // Sums that each lane has of its own: chains (chain_iterations). If an open axis is reached, emitted code computes the

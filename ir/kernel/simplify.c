@@ -59,6 +59,16 @@ void kernel_drop_unneeded(Kernel *k) {
   k->nexprs = nexprs;
 }
 
+bool kernel_drop_unused(Kernel *k) {
+  size_t count = 0;
+  for (size_t i = 0; i < k->nstores; i++)
+    if (value_is_used(k->accesses[k->stores[i].access].value)) k->stores[count++] = k->stores[i];
+  if (count == k->nstores) return false;
+  k->nstores = count;
+  kernel_drop_unneeded(k);
+  return true;
+}
+
 // Axes
 
 static AxisSet remove_axis(AxisSet set, int axis) {

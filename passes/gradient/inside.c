@@ -73,8 +73,7 @@ static void remove_unneeded(Graph *g, const Node *gradient, size_t first) {
   for (size_t i = g->nnodes; i-- > first;) {
     Node *node = g->nodes[i];
     bool is_needed = false;
-    for (uint32_t k = 0; k < node->noutputs; k++)
-      is_needed |= node->outputs[k] && (node->outputs[k]->uses || node->outputs[k]->is_output);
+    for (uint32_t k = 0; k < node->noutputs; k++) is_needed |= value_is_used(node->outputs[k]);
     for (uint32_t k = 0; k < node->ninputs && !is_needed; k++) node_set_input(node, k, NULL);
     for (uint32_t k = 0; k < node->noutputs && !is_needed; k++) node_set_output(node, k, NULL);
     if (!is_needed) g->nodes[i] = NULL;

@@ -152,14 +152,14 @@ static bool takes_strides(const Node *node) {
   return false;
 }
 
-// Whether all users can load the value as an alias. least_row: elements of a contiguous row of a view with gaps.
-static bool is_usable(const Value *v, int64_t least_row) {
+// Whether all users can load the value as an alias. The length of a view's rows decides nothing: it may be open, and a
+// sum over a view has another order than over a copy.
+static bool is_usable(const Value *v) {
   const Alias *view = v->alias;
   const int last = v->shape.rank - 1;
   if (v->is_output) return false;
   if (is_dense(view, &v->shape, &v->layout)) return true;
-  if (last < 1 || view->stride[last] != 1 || view->monomial[last] || extent_value(v->shape.extent[last]) < least_row)
-    return false;
+  if (last < 1 || view->stride[last] != 1 || view->monomial[last]) return false;
   for (const Use *use = v->uses; use; use = use->next)
     if (!node_is_alias(use->node) && !takes_strides(use->node)) return false;
   return true;
@@ -207,10 +207,10 @@ static void choose_layouts(Graph *g) {
 }
 
 // Refuses aliases that some user cannot load. Returns whether it refused any.
-static bool refuse_aliases(const Graph *g, int64_t least_row, bool *is_refused) {
+static bool refuse_aliases(const Graph *g, bool *is_refused) {
   bool any = false;
   for (size_t i = g->nnodes; i-- > 0;) {
-    if (!node_is_alias(g->nodes[i]) || is_usable(g->nodes[i]->outputs[0], least_row)) continue;
+    if (!node_is_alias(g->nodes[i]) || is_usable(g->nodes[i]->outputs[0])) continue;
     g->nodes[i]->outputs[0]->alias = NULL;
     any = is_refused[i] = true;
   }
@@ -218,14 +218,12 @@ static bool refuse_aliases(const Graph *g, int64_t least_row, bool *is_refused) 
 }
 
 bool pass_aliases(Graph *g, PassContext *c) {
-  const int64_t least_row = costs_or_usual(c->costs)->alias_row;
   Arena scratch;
   arena_init(&scratch, c->allocator);
   bool *is_refused = ARENA_ARRAY(&scratch, bool, g->nnodes + 1), changed = false;
   choose_layouts(g);
   bool ok = is_refused && set_aliases(g, is_refused);
-  while (ok && refuse_aliases(g, least_row, is_refused))
-    ok = set_aliases(g, is_refused); // refused results have memory: new views
+  while (ok && refuse_aliases(g, is_refused)) ok = set_aliases(g, is_refused); // refused results have memory: new views
   arena_deinit(&scratch);
   for (size_t i = 0; i < g->nnodes; i++) changed |= node_is_alias(g->nodes[i]);
   return ok ? changed : pass_out_of_memory(c);

@@ -22,6 +22,8 @@ typedef struct LoweredPart {
   uint32_t piece;                // the number of the piece, if the node is computed in pieces (passes/lower/pieces.h)
   const SliceGroup *slice_group; // the kernel computes one slice of the slice group; NULL: it computes all elements
   bool keeps_axes;               // the kernel's axes are those of the domain, not yet simplified
+  bool has_unused; // a group norm's kernel stores the results that nothing uses, too, until the forms of its sums are
+                   // known (kernel_drop_unused), so that these follow from the operator
 } LoweredPart;
 
 // State of the region being lowered. The arrays are all zeros between two regions, so that one allocation serves a

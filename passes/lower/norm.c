@@ -252,8 +252,8 @@ static void lower_backward(const Norm *n, const Node *node) {
   ExprId slope = expr_label(k, NEG(MUL(d.rstd, ratio)), "slope");
   ExprId offset = expr_label(k, NEG(MUL(d.rstd, scaled(n, sum_g))), "offset");
   lower_result(n->l, node, 0, FMA(d.rstd, g, FMA(slope, center, offset)), NULL);
-  if (node->outputs[1]) lower_result(n->l, node, 1, expr_sum(k, MUL(d.rstd, product), n->rows), n->parameter_axis);
-  if (node->outputs[2]) lower_result(n->l, node, 2, expr_sum(k, dy, n->rows), n->parameter_axis);
+  lower_result(n->l, node, 1, expr_sum(k, MUL(d.rstd, product), n->rows), n->parameter_axis);
+  lower_result(n->l, node, 2, expr_sum(k, dy, n->rows), n->parameter_axis);
 }
 
 #define NORM(name, begin, lower)                                                                                       \

@@ -167,8 +167,28 @@ bool node_spells_products(const Node *node) {
   return !shape_equals(&node->inputs[0]->shape, &v->shape) && !shape_equals(&node->inputs[1]->shape, &v->shape);
 }
 
+// Stores a group norm's result that nothing uses, as a row-major tensor of its axes.
+static void store_unused(const Lowering *l, ExprId e) {
+  Kernel *k = l->kernel;
+  Value *v = ARENA_NEW(k->arena, Value);
+  k->out_of_memory |= !v;
+  if (!v || !e) return;
+  *v = (Value){.name = "unused", .type = TYPE_F32};
+  for (AxisSet rest = k->exprs[e].axes; rest; rest &= rest - 1) {
+    const int axis = __builtin_ctz(rest), after = axis - l->split_axis;
+    v->shape.extent[v->shape.rank++] = !after       ? l->ngroups
+                                       : after == 1 ? lower_group_length(l)
+                                                    : l->domain.extent[after < 0 ? axis : axis - 1];
+  }
+  Access a = value_access(v);
+  Monomial monomial = 0;
+  access_stack_axes(k, k->exprs[e].axes, 1, &monomial, &a);
+  kernel_store(k, kernel_add_access(k, &a), e);
+}
+
 void lower_result(Lowering *l, const Node *node, uint32_t slot, ExprId e, const int *axis) {
   const Value *v = node->outputs[slot];
+  if (l->part.has_unused && node->op->norm_scope == SCOPE_GROUP && !value_is_used(v)) store_unused(l, e);
   if (!v || !(l->part.slots >> slot & 1)) return;
   expr_label(l->kernel, e, v->name);
   l->value_expr[v->index] = node_spells_products(node) ? e : expr_element(l->kernel, v->type, e);

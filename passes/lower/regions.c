@@ -117,8 +117,7 @@ static Schedule *lower_part(const RegionLowering *l, Arena *arena, Node *const *
 Schedule *lower_and_schedule(const RegionLowering *l, Arena *arena, Node *const *nodes, size_t nnodes,
                              const SliceGroup *slice_group, uint32_t piece) {
   const Attempt *a = &attempts[0];
-  const LoweredPart part = {
-      .slots = UINT32_MAX, .broadcasts_constants = a->broadcasts_constants, .piece = piece, .slice_group = slice_group};
+  const LoweredPart part = {.slots = UINT32_MAX, .piece = piece, .slice_group = slice_group, .has_unused = true};
   return lower_part(l, arena, nodes, nnodes, part, a->first_axis);
 }
 
@@ -128,7 +127,10 @@ static uint32_t add_results(Program *p, const RegionLowering *l, Node *node, uin
   const uint32_t first = slots & -slots;
   for (size_t i = 0; i < NATTEMPTS; i++) {
     const Attempt *a = &attempts[i];
-    const LoweredPart part = {a->takes_one_result ? first : slots, a->broadcasts_constants, piece};
+    const LoweredPart part = {.slots = a->takes_one_result ? first : slots,
+                              .broadcasts_constants = a->broadcasts_constants,
+                              .piece = piece,
+                              .has_unused = !a->takes_one_result};
     for (int axis = a->first_axis; axis <= a->last_axis; axis++) {
       Schedule *s = lower_part(l, &p->arena, &node, 1, part, axis);
       if (s) p->schedules[p->nkernels++] = s;
@@ -143,7 +145,7 @@ static uint32_t add_results(Program *p, const RegionLowering *l, Node *node, uin
 static uint32_t made_slots(const Node *node) {
   uint32_t slots = 0;
   for (uint32_t i = 0; i < node->noutputs; i++)
-    if (node->outputs[i]) slots |= 1U << i;
+    if (value_is_used(node->outputs[i])) slots |= 1U << i;
   return slots;
 }
 

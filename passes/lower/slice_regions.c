@@ -11,6 +11,7 @@
 // Slices depend on the graph alone, as fusion does, because the order of a sum may depend on a kernel's extents.
 #include "passes/lower/slice_regions.h"
 
+#include "ir/kernel/simplify.h"
 #include "ir/kernel/slice.h"
 #include "passes/lower/aliases.h"
 #include "passes/lower/pieces.h"
@@ -82,11 +83,13 @@ static bool lower_trial(Search *s, Trial *t, Node **nodes, size_t count) {
   if (!kernels) return false;
   t->ncuts = rank < MOST_LEVELS ? rank : MOST_LEVELS;
   for (uint32_t piece = 0; piece < t->npieces; piece++) {
-    const LoweredPart part = {.slots = UINT32_MAX, .keeps_axes = true, .piece = piece};
-    const Kernel *k = kernels[piece] = lower_region(&s->arena, s->g, nodes, count, part, &s->trial.scratch);
+    const LoweredPart part = {.slots = UINT32_MAX, .keeps_axes = true, .piece = piece, .has_unused = true};
+    Kernel *k = lower_region(&s->arena, s->g, nodes, count, part, &s->trial.scratch);
+    kernels[piece] = k;
     if (!k) return false;
     if (k->unsupported || k->closed || !k->nstores) return true;
     t->ncuts = kernel_count_cuts(k, t->ncuts);
+    kernel_drop_unused(k);
     for (int axis = 0; axis < t->ncuts; axis++)
       if (k->axes[axis].extent != kernels[0]->axes[axis].extent) t->ncuts = axis;
   }

@@ -4,7 +4,7 @@
 
 static bool is_needed(const Node *node) {
   for (uint32_t i = 0; i < node->noutputs; i++)
-    if (node->outputs[i] && (node->outputs[i]->uses || node->outputs[i]->is_output)) return true;
+    if (value_is_used(node->outputs[i])) return true;
   return false;
 }
 

@@ -219,7 +219,7 @@ static void remove_node(Rewrite *r, Node *node, int depth) {
   enum { DEEPEST = 1000 };
   if (depth == DEEPEST) return;
   for (uint32_t i = 0; i < node->noutputs; i++)
-    if (node->outputs[i] && (node->outputs[i]->uses || node->outputs[i]->is_output)) return;
+    if (value_is_used(node->outputs[i])) return;
   for (uint32_t i = 0; i < node->noutputs; i++) node_set_output(node, i, NULL);
   for (uint32_t i = 0; i < node->ninputs; i++) {
     Value *v = node->inputs[i];

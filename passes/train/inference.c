@@ -140,10 +140,6 @@ static bool add_outputs(InferenceGraph *f) {
 
 // Nodes
 
-static bool is_used(const Value *v) {
-  return v && (v->uses || v->is_output);
-}
-
 // Makes `node` produce the result of `from`: moves output 0, and the node's position, label and comment.
 static void replace_node(Node *from, Node *node) {
   Value *dst = from->outputs[0];
@@ -162,7 +158,7 @@ static Value *filled(InferenceGraph *f, const Value *like, const char *name, dou
 // Replaces a batch norm that computes statistics by a batch norm that takes the running statistics as operands.
 static bool convert_batch_norm(InferenceGraph *f, Node *node) {
   Value *mean = node->inputs[MEAN], *variance = node->inputs[VARIANCE];
-  if (is_used(node->outputs[BATCH_MEAN]) || is_used(node->outputs[BATCH_VARIANCE]))
+  if (value_is_used(node->outputs[BATCH_MEAN]) || value_is_used(node->outputs[BATCH_VARIANCE]))
     return refuse(f, node, "something besides updates uses the statistics of its batch");
   if (!graph_has_state(f->b.graph, mean) || !graph_has_state(f->b.graph, variance))
     return refuse(f, node,
@@ -182,7 +178,7 @@ static bool convert_batch_norm(InferenceGraph *f, Node *node) {
 
 static bool remove_dropout(InferenceGraph *f, Node *node) {
   Value *src = node->inputs[SRC], *dst = node->outputs[0];
-  if (is_used(node->outputs[1])) return refuse(f, node, "something uses its mask");
+  if (value_is_used(node->outputs[1])) return refuse(f, node, "something uses its mask");
   if (!dst->is_output) {
     value_replace_uses(dst, src);
     return true;
@@ -210,7 +206,7 @@ static void remove_unused_inputs(Graph *g) {
   size_t count = 0;
   for (size_t i = 0; i < g->ninputs; i++) {
     Value *v = g->inputs[i];
-    v->is_input = i >= ndata || is_used(v);
+    v->is_input = i >= ndata || value_is_used(v);
     if (v->is_input) g->inputs[count++] = v;
   }
   for (size_t i = 0; i < g->nstates; i++) g->states[i].input -= (uint32_t)(g->ninputs - count);

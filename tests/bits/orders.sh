@@ -74,6 +74,16 @@ done
 part long_row 'x_@: [N, 20000]' '{op: SoftMax, inputs: [x_@], outputs: [p_@], attributes: {axis: 1}}
   {op: ReduceSum, inputs: [p_@], outputs: [row_@], attributes: {axes: [1]}}
   {op: ReduceL2, inputs: [x_@], outputs: [row_l2_@], attributes: {axes: [1]}}' row_@ row_l2_@
+# The sine of a large number depends on all bits of f64.
+for axes in 1 '0, 1'; do
+  row=$([ "$axes" = 1 ] && echo row || echo all)
+  part "f64_${row}s" 'x_@: [N, 10000]' "{op: TypeCast, inputs: [x_@], outputs: [{name: h_@, type: f64}]}
+    {op: Square, inputs: [h_@], outputs: [e_@]}
+    {op: ReduceSum, inputs: [e_@], outputs: [s_@], attributes: {axes: [$axes]}}
+    {op: Pow, inputs: [s_@], outputs: [p_@], attributes: {beta: 4}}
+    {op: Sin, inputs: [p_@], outputs: [z_@]}
+    {op: TypeCast, inputs: [z_@], outputs: [{name: ${row}_@, type: f32}]}" "${row}_@"
+done
 part few_channels 'x_@: [N, 2, 24, 25]
   dy_@: [N, 2, 24, 25]
   mean_@: [2]
@@ -105,6 +115,12 @@ for format in NCX NXC; do
       variance_@: [$c]
       gamma_@: [$c]" "{op: BatchNormTrainingBackward, inputs: [x_@, dy_@, mean_@, variance_@, gamma_@], outputs: [dx_@, dg_@, db_@], attributes: {epsilon: 1e-5, data_format: $format}}" \
       dx_@ dg_@ db_@
+    part "batch_statistics_${c}_$format" "x_@: [$shape]
+      mean_@: [$c]
+      variance_@: [$c]
+      gamma_@: [$c]
+      beta_@: [$c]" "{op: BatchNormForwardTraining, inputs: [x_@, mean_@, variance_@, gamma_@, beta_@], outputs: [y_@, m_@, v_@, bm_@, bv_@], attributes: {epsilon: 1e-5, momentum: 0.9, data_format: $format}}" \
+      y_@ m_@ v_@
   done
 done
 
@@ -116,6 +132,31 @@ for format in NCX NXC; do
     gamma_@: [16]
     beta_@: [16]" "{op: GroupNorm, inputs: [x_@, gamma_@, beta_@], outputs: [row_@, row_mean_@, row_variance_@], attributes: {groups: 1, data_format: $format}}" \
     row_@ row_mean_@ row_variance_@
+done
+# Which results of a norm are used decides no order.
+for size in '1 6 5' '2 8 4'; do
+  for format in NCX NXC; do
+    # shellcheck disable=SC2086
+    set -- $size
+    shape="N, $2, $3, $3"
+    [ $format = NCX ] || shape="N, $3, $3, $2"
+    for used in '' row_y row_mean row_variance; do
+      # shellcheck disable=SC2086
+      part "group_norm_$1_$2_$format${used:+_alone_$used}" "x_@: [$shape]
+        gamma_@: [$2]
+        beta_@: [$2]" "{op: GroupNorm, inputs: [x_@, gamma_@, beta_@], outputs: [row_y_@, row_mean_@, row_variance_@], attributes: {groups: $1, data_format: $format}}" \
+        $(printf '%s_@ ' ${used:-row_y row_mean row_variance})
+    done
+    for used in '' row_dx dg db; do
+      # shellcheck disable=SC2086
+      part "group_norm_gradient_$1_$2_$format${used:+_alone_$used}" "x_@: [$shape]
+        dy_@: [$shape]
+        mean_@: [N, $1]
+        variance_@: [N, $1]
+        gamma_@: [$2]" "{op: GroupNormBackward, inputs: [x_@, dy_@, mean_@, variance_@, gamma_@], outputs: [row_dx_@, dg_@, db_@], attributes: {groups: $1, data_format: $format}}" \
+        $(printf '%s_@ ' ${used:-row_dx dg db})
+    done
+  done
 done
 part scaled_sample 'x_@: [N, 30, 40]
   scale_@: [30, 1]' '{op: Multiply, inputs: [x_@, scale_@], outputs: [p_@]}
@@ -197,6 +238,11 @@ part transposed_rows 'x_@: [33, 6, 16]
   y_@: [N, 16]' '{op: StaticTranspose, inputs: [x_@], outputs: [t_@], attributes: {order: [1, 0, 2]}}
   {op: ReduceSum, inputs: [t_@], outputs: [s_@], attributes: {axes: [0, 1]}}
   {op: Add, inputs: [y_@, s_@], outputs: [row_@]}' row_@
+part transposed_planes 'x_@: [N, 6, 4, N]' '{op: StaticTranspose, inputs: [x_@], outputs: [t_@], attributes: {order: [2, 1, 0, 3]}}
+  {op: ReduceSum, inputs: [t_@], outputs: [width_s_@], attributes: {axes: [1, 2, 3]}}
+  {op: ReduceSum, inputs: [t_@], outputs: [width_ends_@], attributes: {axes: [0, 3]}}
+  {op: LayerNorm, inputs: [t_@], outputs: [width_y_@], attributes: {use_affine: false, keep_stats: false, begin_norm_axis: 2}}' \
+  width_s_@ width_ends_@ width_y_@
 # Two sums over as many elements have the layouts of their operands, not of their neighbours'.
 part square 'x_@: [300, 300]' '{op: StaticTranspose, inputs: [x_@], outputs: [t_@], attributes: {order: [1, 0]}}
   {op: ReduceSum, inputs: [t_@], outputs: [first_@], attributes: {axes: [0]}}

@@ -196,7 +196,7 @@ static bool has_few_long_sums(const Scheduling *s) {
   for (size_t i = 0; i < k->naccesses; i++)
     if (k->accesses[i].nbounds) return false;
   const bool are_runs = reduced == vector || k->axes[s->vector_axis].extent > (int64_t)LONGEST_SEGMENT / 2 * LANES;
-  return reduced & vector && are_runs && !k->is_f64 && !k->slice_group && !axes_monomial(k, all) &&
+  return reduced & vector && are_runs && !k->slice_group && !axes_monomial(k, all) &&
          axes_nelems(k, all & ~reduced) < c->tiled_sums && axes_nelems(k, reduced) >= c->tiled_nelems;
 }
 

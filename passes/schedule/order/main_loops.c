@@ -3,6 +3,7 @@
 // Producer loops compute values that vary over few axes and store them in temporaries ("materialised values"), which
 // main loops load. A main loop stores the partial sums of its blocks for each outer reduction, and loops of later
 // phases combine the partial sums.
+#include "ir/kernel/simplify.h"
 #include "passes/schedule/order/scheduling.h"
 
 #include <stdint.h>
@@ -12,28 +13,14 @@ static bool is_leaf(const Expr *e) {
   return !e->args[0] && e->op != EXPR_COMBINE;
 }
 
-// Sets row-major strides along these axes; `next`, times *monomial, is the stride of the last axis. Returns the stride
-// of a next axis.
-static int64_t stack_axes(const Kernel *k, AxisSet axes, int64_t next, Monomial *monomial, Access *a) {
-  for (int i = 0; i < k->naxes; i++) {
-    const int axis = k->naxes - 1 - i;
-    if (!(axes >> axis & 1)) continue;
-    a->stride[axis] = next;
-    a->stride_monomial[axis] = *monomial;
-    next *= k->axes[axis].extent;
-    *monomial += k->axes[axis].monomial;
-  }
-  return next;
-}
-
 // The access of a dense temporary over these axes: row-major, with the vector axis last. The temporary has *nelems
 // elements, times *monomial.
 static Access dense_access(const Scheduling *s, AxisSet axes, int64_t *nelems, Monomial *monomial) {
   const AxisSet vector = 1U << s->vector_axis;
   Access a = {0};
   *monomial = 0;
-  *nelems = stack_axes(s->k, axes & vector, 1, monomial, &a);
-  *nelems = stack_axes(s->k, axes & ~vector, *nelems, monomial, &a);
+  *nelems = access_stack_axes(s->k, axes & vector, 1, monomial, &a);
+  *nelems = access_stack_axes(s->k, axes & ~vector, *nelems, monomial, &a);
   return a;
 }
 
@@ -58,16 +45,17 @@ static void use_panels(const Scheduling *s, AxisSet axes, Access *a, int64_t *ne
   *a = (Access){0};
   if (!(axes >> s->vector_axis & 1)) {
     const AxisSet rows = p->panel_axis ? 1U << (p->panel_axis - 1) : 0;
-    const int64_t inside = stack_axes(k, rows, 1, &monomial, a), panel = stack_axes(k, summed, inside, &monomial, a);
-    stack_axes(k, axes & ~summed & ~rows, panel, &monomial, a);
+    const int64_t inside = access_stack_axes(k, rows, 1, &monomial, a),
+                  panel = access_stack_axes(k, summed, inside, &monomial, a);
+    access_stack_axes(k, axes & ~summed & ~rows, panel, &monomial, a);
     return;
   }
   const int64_t length = axes_nelems(k, summed), extent = k->axes[s->vector_axis].extent;
-  stack_axes(k, summed, LANES, &monomial, a);
+  access_stack_axes(k, summed, LANES, &monomial, a);
   a->stride[s->vector_axis] = length; // no open extents: schedule_packs_vectors
   a->panel_axis = s->vector_axis + 1;
-  *nelems = stack_axes(k, axes & ~summed & ~(1U << s->vector_axis), (extent + LANES - 1) / LANES * LANES * length,
-                       &monomial, a);
+  *nelems = access_stack_axes(k, axes & ~summed & ~(1U << s->vector_axis),
+                              (extent + LANES - 1) / LANES * LANES * length, &monomial, a);
 }
 
 // Whether the factor of rows is packed in panels of a single row: with its summed axes last.
@@ -473,11 +461,14 @@ static void find_part(Scheduling *s) {
 
 bool schedule_order_part(Scheduling *s) {
   Kernel *k = s->k;
-  s->noriginals = k->nexprs;
-  s->plan = KERNEL_ARRAY(k, ExprPlan, k->nexprs);
-  if (!s->plan || k->out_of_memory) return false;
-  find_part(s);
-  if (k->naxes && (!schedule_find_times(s) || !materialise_values(s) || !find_results(s))) return false;
+  do {
+    s->noriginals = k->nexprs;
+    s->plan = KERNEL_ARRAY(k, ExprPlan, k->nexprs);
+    if (!s->plan || k->out_of_memory) return false;
+    find_part(s);
+    if (k->naxes && !schedule_find_times(s)) return false;
+  } while (!s->product.sum && kernel_drop_unused(k)); // the form of all results' sums suits: that is their form
+  if (k->naxes && (!materialise_values(s) || !find_results(s))) return false;
   int last = 0;
   for (ExprId i = 1; i < s->noriginals; i++)
     if (s->plan[i].time.phase > last) last = s->plan[i].time.phase;
