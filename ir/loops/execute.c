@@ -126,8 +126,8 @@ static void execute_nodes(Executing *x, const LoopNode *n) {
 
 static bool make_variables(Executing *x) {
   const Kernel *k = x->k;
-  for (int f = 0; f < 2; f++) x->vars[f] = ARENA_ARRAY(x->arena, uint64_t, VAR_KINDS * x->nowners);
-  x->buffers = ARENA_ARRAY(x->arena, Storage, BUFFER_KINDS * x->nowners);
+  for (int f = 0; f < 2; f++) x->vars[f] = ARENA_ARRAY(x->arena, uint64_t, x->slots.vars[VAR_KINDS]);
+  x->buffers = ARENA_ARRAY(x->arena, Storage, x->slots.buffers[BUFFER_KINDS]);
   bool ok = x->vars[0] && x->vars[1] && x->buffers;
   for (ExprId id = 0; ok && id < k->nexprs; id++) {
     const Expr *e = &k->exprs[id];
@@ -152,7 +152,7 @@ bool tree_execute(const LoopRun *run, int64_t first, int64_t end, Blocks *blocks
     *x = (Executing){.run = *run,
                      .tree = run->tree,
                      .k = run->tree->k,
-                     .nowners = tree_nowners(run->tree),
+                     .slots = tree_slots(run->tree),
                      .domain = run->domain,
                      .type = kernel_type(run->tree->k),
                      .arena = &arena,

@@ -80,7 +80,7 @@ uint64_t index_value(const Index *i, LeafValue *leaf, void *context) {
 }
 
 uint64_t *var_place(Executing *x, Var v) {
-  return &x->vars[x->function][v.kind * x->nowners + v.of];
+  return &x->vars[x->function][x->slots.vars[v.kind] + v.of];
 }
 
 uint64_t var_of(Executing *x, VarKind kind) {
@@ -129,7 +129,7 @@ int lanes_of_node(Executing *x, const LoopNode *n) {
 // Items of buffers
 
 Storage *storage_of(const Executing *x, const Address *at) {
-  return &x->buffers[at->buffer * x->nowners + at->of];
+  return &x->buffers[x->slots.buffers[at->buffer] + at->of];
 }
 
 bool make_items(Executing *x, const Address *at, int64_t count) {

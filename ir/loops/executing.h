@@ -29,8 +29,8 @@ typedef struct Executing {
   Type type; // of the kernel
   Arena *arena;
   Blocks blocks;
-  size_t nowners;    // tree_nowners
-  Storage *buffers;  // by kind and owner
+  TreeSlots slots;
+  Storage *buffers;  // by slot
   uint64_t *vars[2]; // likewise; of the block, and of the step
   int function;      // 0: the block, 1: the step
   int left;          // elements of the last vector of an is_vectors loop; 0: a whole vector

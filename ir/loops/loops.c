@@ -163,9 +163,14 @@ bool node_is_strided(const LoopNode *n) {
   return n->step && !index_is(n->step, 1);
 }
 
-size_t tree_nowners(const LoopTree *t) {
-  const size_t most = t->k->nexprs > t->k->naccesses ? t->k->nexprs : t->k->naccesses;
-  return most < MAX_AXES ? MAX_AXES : most;
+TreeSlots tree_slots(const LoopTree *t) {
+  const size_t naccesses = t->k->naccesses ? t->k->naccesses : 1;
+  const size_t owners[] = {[OWNER_FUNCTION] = 1, [OWNER_AXIS] = MAX_AXES, [OWNER_ACCESS] = naccesses};
+  TreeSlots s = {.vars = {0}};
+  for (int kind = 0; kind < VAR_KINDS; kind++) s.vars[kind + 1] = s.vars[kind] + owners[var_info[kind].owner];
+  for (int kind = 0; kind < BUFFER_KINDS; kind++)
+    s.buffers[kind + 1] = s.buffers[kind] + (buffer_info[kind].is_of_expr ? t->k->nexprs : naccesses);
+  return s;
 }
 
 int tree_parameters(const LoopTree *t, bool is_tail, Var *parameters) {

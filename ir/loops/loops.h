@@ -249,7 +249,11 @@ typedef struct LoopTree {
 
 // The types of a sum follow from its buffer, and its reduction from its expression or temporary.
 
-size_t tree_nowners(const LoopTree *t); // more than `of` of each variable and address
+// Where what is kept of variables and buffers lies in one array each: of owner `of` at the kind's slot + of.
+typedef struct TreeSlots {
+  size_t vars[VAR_KINDS + 1], buffers[BUFFER_KINDS + 1]; // the last: how many there are
+} TreeSlots;
+TreeSlots tree_slots(const LoopTree *t);
 
 // The parameters of the step, or of the tail step, besides partial sums. Returns their number.
 enum { MOST_PARAMETERS = 5 };

@@ -348,10 +348,10 @@ static bool verify_block(Verifying *v) {
 
 static bool init(Verifying *v) {
   const size_t nloops = v->t->schedule->nloops;
-  v->nowners = tree_nowners(v->t);
-  v->vars = v->of_block = ARENA_ARRAY(v->arena, Variable, VAR_KINDS * v->nowners);
-  v->of_step = ARENA_ARRAY(v->arena, Variable, VAR_KINDS * v->nowners);
-  v->buffers = ARENA_ARRAY(v->arena, Scoped, BUFFER_KINDS * v->nowners);
+  v->slots = tree_slots(v->t);
+  v->vars = v->of_block = ARENA_ARRAY(v->arena, Variable, v->slots.vars[VAR_KINDS]);
+  v->of_step = ARENA_ARRAY(v->arena, Variable, v->slots.vars[VAR_KINDS]);
+  v->buffers = ARENA_ARRAY(v->arena, Scoped, v->slots.buffers[BUFFER_KINDS]);
   v->of_loop[0] = ARENA_ARRAY(v->arena, uint32_t, nloops);
   v->of_loop[1] = ARENA_ARRAY(v->arena, uint32_t, nloops);
   for (size_t i = 0; v->of_loop[0] && v->of_loop[1] && i < nloops; i++) {

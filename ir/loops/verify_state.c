@@ -39,11 +39,11 @@ void scope_close(Verifying *v, size_t nscoped) {
 }
 
 Scoped *state_of(const Verifying *v, const Address *at) {
-  return &v->buffers[at->buffer * v->nowners + at->of];
+  return &v->buffers[v->slots.buffers[at->buffer] + at->of];
 }
 
 Variable *variable(const Verifying *v, Var var) {
-  return &v->vars[var.kind * v->nowners + var.of];
+  return &v->vars[v->slots.vars[var.kind] + var.of];
 }
 
 bool is_var(const Verifying *v, Var var) {

@@ -34,11 +34,11 @@ typedef struct Verifying {
   Text *why;
   Arena *arena;
   Reach x;
-  const char *function;         // name of the function being verified: "step"
-  size_t nowners;               // tree_nowners
-  Variable *of_block, *of_step; // by kind and owner
+  const char *function; // name of the function being verified: "step"
+  TreeSlots slots;
+  Variable *of_block, *of_step; // by slot
   Variable *vars;               // of the function
-  Scoped *buffers;              // by kind and owner
+  Scoped *buffers;              // by slot
   uint32_t *of_loop[2];         // by loop: the symbols of its number of blocks, and of their length
   bool **scoped;                // what is in scope: set to false at the end of the list of nodes
   size_t nscoped, scoped_capacity;
