@@ -224,17 +224,20 @@ static Value *find_result(Builder *b, const char *name, const bool *weighted) {
 // Warns of results that no loss is of.
 static bool tell_others(Builder *b, Value *const *results, size_t count, size_t noutputs, const bool *weighted) {
   const Graph *g = b->graph;
+  const Value *other = NULL;
   Text names;
   text_init(&names, b->scratch.allocator);
   for (size_t i = 0; i < noutputs; i++) {
     const Value *v = g->outputs[i];
     bool has_loss = !weighted[v->index] || !type_is_float(v->type);
     for (size_t k = 0; k < count; k++) has_loss |= results[k] == v;
-    if (!has_loss) text_format(&names, "%s%s", names.nbytes ? ", " : "", v->name);
+    if (has_loss) continue;
+    text_format(&names, "%s%s", other ? ", " : "", v->name);
+    other = v;
   }
-  if (names.nbytes)
+  if (other)
     warn_at(b->d, (Position){0}, "%s: outputs without a loss: %s; several are named as in --loss mse:%s --loss mse:%s",
-            g->name, text_string(&names), results[0]->name, names.nbytes > 64 ? "NAME" : text_string(&names));
+            g->name, text_string(&names), results[0]->name, other->name);
   text_deinit(&names);
   return true;
 }

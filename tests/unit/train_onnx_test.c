@@ -430,6 +430,7 @@ static void outputs_without_a_loss_are_told(void **state) {
   add_op(&graph, 1, "Greater", (const char *[]){"x", "w", NULL}, "c", NULL);
   add_op(&graph, 1, "Mul", (const char *[]){"x", "w", NULL}, "a", NULL);
   add_op(&graph, 1, "Add", (const char *[]){"x", "w", NULL}, "b", NULL);
+  add_op(&graph, 1, "Sub", (const char *[]){"x", "w", NULL}, "d", NULL);
   add_op(&graph, 1, "Identity", (const char *[]){"x", NULL}, "passed", NULL);
   add_end(&graph, 11, "x");
   add_end(&graph, 12, "passed");
@@ -437,9 +438,10 @@ static void outputs_without_a_loss_are_told(void **state) {
   add_message(&graph, 12, &comparison);
   add_end(&graph, 12, "a");
   add_end(&graph, 12, "b");
+  add_end(&graph, 12, "d");
   const Message model = model_of(&graph, NULL);
   must_train(&model, "w: w.next, ",
-             "test: outputs without a loss: b; several are named as in --loss mse:a --loss mse:b");
+             "test: outputs without a loss: b, d; several are named as in --loss mse:a --loss mse:d");
 }
 
 // PyTorch's exporter writes batch norms without training_mode, even of a network in training.
