@@ -184,14 +184,6 @@ typedef struct Scan {
   Ints axes, directions, out_axes, out_directions;
 } Scan;
 
-// v[..., i, ...] without the axis
-static Value *at_index(Onnx *x, Value *v, int axis, int64_t i) {
-  Shape to = {.rank = 0};
-  for (int k = 0; v && k < v->shape.rank; k++)
-    if (k != axis) to.extent[to.rank++] = v->shape.extent[k];
-  return v ? onnx_reshape_extents(x, build_slice(&x->build, v, axis, i, i + 1), &to) : NULL;
-}
-
 // A list of an attribute with `count` numbers, which are 0 where it is absent.
 static bool take_list(Onnx *x, const char *name, size_t count, Ints *list) {
   const bool is_given = onnx_list(x, name, list);
@@ -211,8 +203,8 @@ static bool scan(Onnx *x, const Scan *s, Value *const *inputs, Value **outputs) 
   for (size_t k = 0; k < s->nstates; k++) in[k] = inputs[k];
   for (int64_t t = 0; t < s->nsteps; t++) {
     for (size_t k = 0; k < s->nscanned; k++)
-      in[s->nstates + k] =
-          at_index(x, inputs[s->nstates + k], (int)s->axes.items[k], s->directions.items[k] ? s->nsteps - 1 - t : t);
+      in[s->nstates + k] = onnx_at_index(x, inputs[s->nstates + k], (int)s->axes.items[k],
+                                         s->directions.items[k] ? s->nsteps - 1 - t : t);
     if (!onnx_count_call(x, s->body->message.count) || !copy(x, s->body, in, &results[t])) return false;
     carried = results[t];
     for (size_t k = 0; k < s->nstates; k++) in[k] = carried[k];
@@ -261,7 +253,7 @@ static bool scan_batch(Onnx *x, Scan *s, Value *const *inputs, size_t ninputs) {
   if (!all) return error_out_of_memory(x->reading.d);
   for (int64_t i = 0; i < n; i++) {
     for (size_t k = 0; k < ninputs; k++)
-      if (!(in[k] = at_index(x, inputs[k], 0, i))) return false;
+      if (!(in[k] = onnx_at_index(x, inputs[k], 0, i))) return false;
     if (!scan(x, s, in, outputs)) return false;
     for (size_t k = 0; k < s->body->noutputs; k++) all[k * (size_t)n + (size_t)i] = outputs[k];
   }

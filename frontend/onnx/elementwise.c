@@ -140,15 +140,11 @@ bool onnx_old_binary(Onnx *x) {
     for (int i = 0; i < rank; i++) shape[i] = i < b->shape.rank ? extent_value(b->shape.extent[i]) : 1;
     b = build_reshape(&x->build, b, shape, (size_t)rank);
   }
-  if (x->row->op == OP_Divide && b) {
-    x->inputs[1] = b;
-    return onnx_divide(x);
-  }
-  if (x->row->op == OP_Equal || x->row->op == OP_NotEqual || x->row->op == OP_Less || x->row->op == OP_Greater) {
-    a = compared(x, a);
-    b = compared(x, b);
-  }
-  return onnx_out(x, 0, build_binary(&x->build, x->row->op, a, b));
+  const OperatorId id = x->row->op;
+  x->inputs[1] = b;
+  if (id == OP_Divide && b) return onnx_divide(x);
+  if (id == OP_Equal || id == OP_NotEqual || id == OP_Less || id == OP_Greater) return onnx_compare(x);
+  return onnx_out(x, 0, build_binary(&x->build, id, a, b));
 }
 
 bool onnx_pow(Onnx *x) {

@@ -40,14 +40,6 @@ bool onnx_reshape_node(Onnx *x) {
   return onnx_out(x, 0, onnx_reshape_extents(x, v, &to));
 }
 
-// The product of some extents. False: out of memory.
-static bool product_of(Onnx *x, const Shape *s, int first, int end, Extent *product) {
-  *product = EXTENT(1);
-  for (int i = first; i < end; i++)
-    if (!extent_multiply(x->build.graph, *product, s->extent[i], product)) return error_out_of_memory(x->reading.d);
-  return true;
-}
-
 // Flattens v to two axes: the axes before `axis`, and the rest.
 bool onnx_flatten(Onnx *x) {
   Value *v = onnx_in(x, 0);
@@ -56,9 +48,8 @@ bool onnx_flatten(Onnx *x) {
   const int rank = v->shape.rank;
   if (axis < 0) axis += rank;
   if (axis < 0 || axis > rank) return build_error(&x->build, "axis: expected 0 to %d", rank);
-  Shape to = {.rank = 2};
-  return product_of(x, &v->shape, 0, (int)axis, &to.extent[0]) &&
-         product_of(x, &v->shape, (int)axis, rank, &to.extent[1]) && onnx_out(x, 0, onnx_reshape_extents(x, v, &to));
+  const Extent to[] = {onnx_product(x, v, 0, (int)axis), onnx_product(x, v, (int)axis, rank)};
+  return onnx_out(x, 0, onnx_reshape_to(x, v, 2, to));
 }
 
 // Marks the axes of a list.
@@ -314,10 +305,10 @@ bool onnx_shape(Onnx *x) {
 
 bool onnx_size(Onnx *x) {
   const Value *v = onnx_in(x, 0);
-  if (!v) return false;
-  Extent product;
   int64_t nelems;
-  if (!product_of(x, &v->shape, 0, v->shape.rank, &product) || !onnx_extent_number(x, product, &nelems)) return false;
+  if (!v) return false;
+  const Extent product = onnx_product(x, v, 0, v->shape.rank);
+  if (!onnx_extent_number(x, product, &nelems)) return false;
   return put_ints(x, &nelems, 1, 0, !extent_is_literal(product));
 }
 

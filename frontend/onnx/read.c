@@ -16,6 +16,7 @@
 enum {
   MOST_DEPTH = 32,
   MOST_CALLED_BYTES = 1 << 27, // bytes of functions and bodies of loops, counted once for each call
+  MOST_WAITED_BYTES = 1 << 27, // of names of inputs, counted each time that they are looked for
   NODES_OF_A_CALL = 4          // a call counts as this many nodes, so that calls of empty functions are limited too
 };
 
@@ -63,6 +64,9 @@ static bool find_inputs(Onnx *x, bool *is_failed) {
     const char *name = onnx_text_of(x, x->node->inputs[i]);
     if (!name) return false;
     Value *v = *name ? onnx_find_value(x, name) : NULL;
+    x->nwaited += x->node->inputs[i].count;
+    x->waits = *name && !v && x->may_wait;
+    if (x->waits) return false;
     if (*name && !v)
       return build_error(&x->build, "input %zu, %.80s: nothing before the node makes it", i,
                          onnx_is_name(name) ? name : "?");
@@ -221,20 +225,37 @@ static size_t weight_of(const OnnxNode *node) {
   return 1 + (node->ninputs + node->noutputs) / OPERANDS_OF_A_NODE;
 }
 
+static bool translate_counted(Onnx *x, OnnxNode node) {
+  if (x->nnodes + weight_of(&node) > ONNX_MAX_NODES) {
+    if (!x->has_too_many) build_error(&x->build, "with its functions, the model has more than 2^18 nodes");
+    x->foreign.has_told = x->has_too_many = true;
+    return false;
+  }
+  x->nnodes += weight_of(&node);
+  node.caller = x->caller;
+  x->node = &node;
+  const bool ok = translate_node(x);
+  x->reading.title = x->build.title = NULL;
+  if (x->waits) x->nnodes -= weight_of(&node);
+  return !x->reading.d->out_of_memory && (ok || x->waits || fail_outputs(x, &node));
+}
+
+// Converters append casts behind the nodes that read them. So a node whose inputs nothing has made yet waits for the
+// next round, until a round or too much of waiting makes it an error.
 static bool translate_nodes(Onnx *x, const OnnxGraph *g) {
-  for (size_t i = 0; i < g->nnodes; i++) {
-    x->nnodes += weight_of(&g->nodes[i]);
-    if (x->nnodes > ONNX_MAX_NODES) {
-      if (!x->has_too_many) build_error(&x->build, "with its functions, the model has more than 2^18 nodes");
-      x->foreign.has_told = x->has_too_many = true;
-      return false;
+  const OnnxNode **waiting = ARENA_ARRAY(x->reading.arena, const OnnxNode *, g->nnodes + 1);
+  bool may_wait = true;
+  if (!waiting) return error_out_of_memory(x->reading.d);
+  for (size_t i = 0; i < g->nnodes; i++) waiting[i] = &g->nodes[i];
+  for (size_t count = g->nnodes, left; count; count = left) {
+    left = 0;
+    for (size_t i = 0; i < count; i++) {
+      x->may_wait = may_wait;
+      if (!translate_counted(x, *waiting[i])) return false;
+      if (x->waits) waiting[left++] = waiting[i];
+      x->waits = false;
     }
-    OnnxNode node = g->nodes[i];
-    node.caller = x->caller;
-    x->node = &node;
-    const bool ok = translate_node(x);
-    x->reading.title = x->build.title = NULL;
-    if (x->reading.d->out_of_memory || (!ok && !fail_outputs(x, &node))) return false;
+    may_wait = left < count && x->nwaited < MOST_WAITED_BYTES;
   }
   return true;
 }

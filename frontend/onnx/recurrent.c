@@ -116,21 +116,11 @@ static Value *gate(Onnx *x, const Cell *c, Value *v, int i) {
   return v ? build_slice(&x->build, v, v->shape.rank - 1, i * c->hidden, (i + 1) * c->hidden) : NULL;
 }
 
-// v[i] of [n, ...]
-static Value *part(Onnx *x, Value *v, int64_t i) {
-  Shape to = {.rank = 0};
-  if (!v) return NULL;
-  if (v->shape.rank < 1) return build_error(&x->build, "%.80s: expected more axes", v->name), NULL;
-  to.rank = v->shape.rank - 1;
-  for (int k = 0; k < to.rank; k++) to.extent[k] = v->shape.extent[k + 1];
-  return onnx_reshape_extents(x, build_slice(&x->build, v, 0, i, i + 1), &to);
-}
-
 static Value *first_state(Onnx *x, const Cell *c, size_t input, int direction, Type type) {
   const Shape shape = {.rank = 2, .extent = {c->batch, EXTENT(c->hidden)}};
   Value *given = onnx_in(x, input);
   if (given && c->is_batch_first) given = build_transpose(&x->build, given, (const int64_t[]){1, 0, 2}, 3);
-  if (given) return part(x, given, direction);
+  if (given) return onnx_at_index(x, given, 0, direction);
   return build_number(&x->build, type, &shape, 0);
 }
 
@@ -138,10 +128,11 @@ static bool begin(Onnx *x, const Cell *c, Value *steps, int number, bool is_back
   Builder *b = &x->build;
   static const int64_t turn[] = {1, 0};
   const int64_t both = c->ngates * c->hidden;
-  Value *bias = part(x, onnx_in(x, 3), number), *peepholes = c->has_memory ? part(x, onnx_in(x, 7), number) : NULL;
+  Value *bias = onnx_at_index(x, onnx_in(x, 3), 0, number),
+        *peepholes = c->has_memory ? onnx_at_index(x, onnx_in(x, 7), 0, number) : NULL;
   *d = (Direction){.number = number, .is_backward = is_backward};
-  d->inputs = product(x, steps, build_transpose(b, part(x, onnx_in(x, 1), number), turn, 2));
-  d->weights = build_transpose(b, part(x, onnx_in(x, 2), number), turn, 2);
+  d->inputs = product(x, steps, build_transpose(b, onnx_at_index(x, onnx_in(x, 1), 0, number), turn, 2));
+  d->weights = build_transpose(b, onnx_at_index(x, onnx_in(x, 2), 0, number), turn, 2);
   if (bias) {
     d->inputs = combine(x, OP_Add, d->inputs, build_slice(b, bias, 0, 0, both));
     d->bias = build_slice(b, bias, 0, both, 2 * both);
@@ -205,7 +196,7 @@ static Value *step_gated(Onnx *x, const Cell *c, const Direction *d, Value *all,
 // Runs a step. Sequences that have ended keep their state, and their outputs are zeros.
 static bool run_step(Onnx *x, const Cell *c, Direction *d, Step step, int64_t t, Value **output) {
   Builder *b = &x->build;
-  Value *memory = NULL, *state = step(x, c, d, part(x, d->inputs, t), &memory);
+  Value *memory = NULL, *state = step(x, c, d, onnx_at_index(x, d->inputs, 0, t), &memory);
   *output = state;
   if (!state || (c->has_memory && !memory)) return false;
   if (c->lengths) {
@@ -219,33 +210,14 @@ static bool run_step(Onnx *x, const Cell *c, Direction *d, Step step, int64_t t,
   return *output && state && (!c->has_memory || memory);
 }
 
-// Stacks tensors [extents..., batch, hidden] along a new first axis.
-static Value *stack(Onnx *x, Value **parts, int64_t count) {
-  Value *all = NULL;
-  for (int64_t first = 0; first < count;) { // Concat accepts at most MAX_VARIADIC operands
-    Value *some[MAX_VARIADIC];
-    uint32_t n = 0;
-    if (all) some[n++] = all;
-    for (; n < MAX_VARIADIC && first < count; n++, first++) {
-      Shape to = {.rank = parts[first]->shape.rank + 1, .extent = {EXTENT(1)}};
-      for (int i = 0; i < to.rank - 1; i++) to.extent[i + 1] = parts[first]->shape.extent[i];
-      some[n] = onnx_reshape_extents(x, parts[first], &to);
-    }
-    Node *node = build_node(&x->build, OP_Concat, n, some);
-    if (!node) return NULL;
-    build_set(node, "axis")->s64 = 0;
-    all = build_one(&x->build, node);
-  }
-  return all;
-}
-
 static bool put_results(Onnx *x, const Cell *c, Value **outputs, Value **states, Value **memories, int n) {
   Builder *b = &x->build;
   Value **both = ARENA_ARRAY(x->reading.arena, Value *, (size_t)n + 1);
   if (!both) return error_out_of_memory(x->reading.d);
   for (int i = 0; i < n; i++)
-    if (!(both[i] = stack(x, outputs + i * c->nsteps, c->nsteps))) return false;
-  Value *all = stack(x, both, n), *last = stack(x, states, n), *memory = c->has_memory ? stack(x, memories, n) : NULL;
+    if (!(both[i] = onnx_stack(x, outputs + i * c->nsteps, (size_t)c->nsteps, 0))) return false;
+  Value *all = onnx_stack(x, both, (size_t)n, 0), *last = onnx_stack(x, states, (size_t)n, 0),
+        *memory = c->has_memory ? onnx_stack(x, memories, (size_t)n, 0) : NULL;
   const bool turns = c->is_batch_first;
   // [directions, steps, batch, hidden]
   all = build_transpose(b, all, turns ? (const int64_t[]){2, 1, 0, 3} : (const int64_t[]){1, 0, 2, 3}, 4);

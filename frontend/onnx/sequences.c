@@ -95,14 +95,6 @@ bool onnx_sequence_length(Onnx *x) {
   return from && onnx_out(x, 0, build_number(&x->build, TYPE_S64, NULL, (double)from->count));
 }
 
-// v without the axis, whose extent is 1.
-static Value *without_axis(Onnx *x, Value *v, int axis) {
-  Shape to = {.rank = 0};
-  for (int i = 0; v && i < v->shape.rank; i++)
-    if (i != axis) to.extent[to.rank++] = v->shape.extent[i];
-  return v ? onnx_reshape_extents(x, v, &to) : NULL;
-}
-
 // One behind the other along an axis; changes the list.
 static Value *join(Onnx *x, Value **items, size_t count, int axis) {
   if (!count) return build_error(&x->build, "expected a tensor or more"), NULL;
@@ -118,6 +110,14 @@ static Value *join(Onnx *x, Value **items, size_t count, int axis) {
     count = ngroups;
   }
   return items[0];
+}
+
+Value *onnx_at_index(Onnx *x, Value *v, int axis, int64_t i) {
+  Shape to = {.rank = 0};
+  if (v && v->shape.rank <= axis) return build_error(&x->build, "%.80s: expected more axes", v->name), NULL;
+  for (int k = 0; v && k < v->shape.rank; k++)
+    if (k != axis) to.extent[to.rank++] = v->shape.extent[k];
+  return v ? onnx_reshape_extents(x, build_slice(&x->build, v, axis, i, i + 1), &to) : NULL;
 }
 
 Value *onnx_stack(Onnx *x, Value **items, size_t count, int axis) {
@@ -158,8 +158,7 @@ bool onnx_split_to_sequence(Onnx *x) {
     const int64_t rest = extent - from, wanted = parts.items[is_list ? i : 0];
     const int64_t length = !is_list && wanted > rest ? rest : wanted;
     if (length < 0 || length > rest) return refuse_lengths(x, extent);
-    Value *part = build_slice(&x->build, v, axis, from, from + length);
-    s->items[i] = keeps ? part : without_axis(x, part, axis);
+    s->items[i] = keeps ? build_slice(&x->build, v, axis, from, from + length) : onnx_at_index(x, v, axis, from);
     if (!s->items[i]) return false;
     from += length;
   }

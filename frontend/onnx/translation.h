@@ -66,6 +66,8 @@ typedef struct Onnx {
   int depth;              // of calls and branches
   size_t nnodes;          // translated so far, including the nodes that operands and calls count as
   size_t ncalled;         // bytes of functions called so far
+  bool may_wait, waits;   // the current node may, and does: until another makes its inputs
+  size_t nwaited;         // bytes of names of inputs looked for
   bool has_too_many;      // and this was reported
   int64_t opset;
   Value *calls; // the number of the call, from 1, for dropout; NULL: not used yet
@@ -258,6 +260,7 @@ bool onnx_give_output(Onnx *x, const OnnxInfo *info, size_t i);
 bool onnx_take_initializers(Onnx *x, const OnnxGraph *g);
 Value *onnx_find_value(const Onnx *x, const char *name); // in this scope and the enclosing ones; NULL: nothing makes it
 
+Value *onnx_at_index(Onnx *x, Value *v, int axis, int64_t i);      // v[..., i, ...] without the axis
 Value *onnx_stack(Onnx *x, Value **items, size_t count, int axis); // along a new axis; changes the list
 
 // Whether it stands for a sequence of tensors (sequences.c); only rows that take sequences get such values.

@@ -47,6 +47,26 @@ static void a_cycle_is_refused(void **state) {
   assert_true(reads_as(&model, "test.onnx: error: Relu x (opset 13): input 0, y: nothing before the node makes it\n"));
 }
 
+static void nodes_may_stand_behind_their_readers(void **state) {
+  (void)state;
+  Message graph = {.count = 0};
+  add_node(&graph, "Neg", "b", "y");
+  add_node(&graph, "Abs", "a", "b");
+  add_node(&graph, "Relu", "x", "a");
+  add_value(&graph, 11, "x");
+  add_value(&graph, 12, "y");
+  const Message model = model_of(&graph);
+  assert_true(reads_as(&model, "format: ngrad/1\nname: test\ndims: {N: ~}\ninputs:\n"
+                               "  - {name: x, type: f32, shape: [N, 3]}\nnodes:\n"
+                               "  - op: ReLU\n    label: \"Relu a (opset 13)\"\n    inputs: {src: x}\n    outputs:\n"
+                               "      dst: {name: a, type: f32, shape: [N, 3]}\n"
+                               "  - op: Abs\n    label: \"Abs b (opset 13)\"\n    inputs: {src: a}\n    outputs:\n"
+                               "      dst: {name: b, type: f32, shape: [N, 3]}\n"
+                               "  - op: Neg\n    label: \"Neg y (opset 13)\"\n    inputs: {src: b}\n    outputs:\n"
+                               "      dst: {name: y, type: f32, shape: [N, 3]}\n"
+                               "outputs: [y]\n"));
+}
+
 static void an_output_may_be_there_twice(void **state) {
   (void)state;
   Message graph = lone_node("Relu");
@@ -829,6 +849,7 @@ int main(void) {
       cmocka_unit_test(all_that_is_not_supported_is_told),
       cmocka_unit_test(an_absent_input_is_told_once),
       cmocka_unit_test(a_cycle_is_refused),
+      cmocka_unit_test(nodes_may_stand_behind_their_readers),
       cmocka_unit_test(lengths_out_of_all_range_are_refused),
       cmocka_unit_test(a_matrix_without_columns_takes_no_time),
       cmocka_unit_test(a_constant_without_a_length_is_refused),
