@@ -9,8 +9,8 @@ typedef struct BodyRow {
   const char *inputs, *attributes, *outputs, *text;
 } BodyRow;
 
-// Attributes with their kinds (f, i, s, l, g) and defaults; one without a default is absent, and so is a graph. Outputs
-// are names that the text assigns.
+// Attributes with their kinds (f, i, s, l, g, m) and defaults; one without a default is absent, and so are graphs and
+// lists of floats (g, m), which functions read. Outputs are names that the text assigns.
 static const BodyRow rows[] = {
 #define BODY(name, since, ...) {#name, since, __VA_ARGS__},
 #include "frontend/onnx/bodies.def"
@@ -41,7 +41,7 @@ static Term attribute_or(Body *f, Bytes name, const char **at) {
   recipe->at = *at + 2;
   if (*recipe->at == '=') recipe->at++, t = recipe_read_term(recipe);
   *at = recipe->at;
-  if (kind == 'g' || !onnx_has(f->x, text)) return t;
+  if (kind == 'g' || kind == 'm' || !onnx_has(f->x, text)) return t;
   if (!onnx_attribute(f->x, text, onnx_kinds[strchr(kinds, kind) - kinds], &a))
     return recipe->has_failed = true, nothing;
   if (kind == 'f') return term_number((double)a.f);

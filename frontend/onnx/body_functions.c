@@ -213,18 +213,31 @@ static Term apply_graph(Body *f, Term *a, size_t count) {
   return name && onnx_has(f->x, name) ? term_value(onnx_apply(f->x, name, a[1].value)) : a[1];
 }
 
+// number('name', i): of this attribute, a list of floats
+static Term number_of(Body *f, Term *a, size_t count) {
+  OnnxAttribute list;
+  double numbers[MOST_TERMS_OF_A_LIST];
+  int64_t i;
+  const char *name = count < 2 ? NULL : onnx_text_of(f->x, a[0].text);
+  if (!name || !to_int(f, &a[1], &i)) return nothing;
+  if (onnx_attribute(f->x, name, ONNX_FLOATS, &list) && onnx_floats(&list, numbers, MOST_TERMS_OF_A_LIST) > (size_t)i)
+    return term_number(numbers[i]);
+  return body_fail(f, "%s: expected more numbers", name), nothing;
+}
+
 static const struct {
   const char *name;
   Term (*call)(Body *f, Term *arguments, size_t count);
   bool may_be_absent; // the result
-} functions[] = {{"has", has, false},        {"rank", rank_of, false},     {"dim", dim, false},
-                 {"shape", shape_of, false}, {"range", range, false},      {"fill", fill, false},
-                 {"like", like, true},       {"single", single, false},    {"boolean", is_boolean, false},
-                 {"is", is_text, false},     {"sqrt", square_root, false}, {"least", least, false},
-                 {"down", down, false},      {"index", index_of, false},   {"expect", expect, true},
-                 {"push", push, false},      {"stack", stack, false},      {"graph", apply_graph, false},
-                 {"list", list_of, false},   {"count", count_of, false},   {"item", item, false},
-                 {"bits", bits_of, false},   {"real", is_real, false},     {"one_hot", one_hot, false}};
+} functions[] = {{"has", has, false},         {"rank", rank_of, false},     {"dim", dim, false},
+                 {"shape", shape_of, false},  {"range", range, false},      {"fill", fill, false},
+                 {"like", like, true},        {"single", single, false},    {"boolean", is_boolean, false},
+                 {"is", is_text, false},      {"sqrt", square_root, false}, {"least", least, false},
+                 {"down", down, false},       {"index", index_of, false},   {"expect", expect, true},
+                 {"push", push, false},       {"stack", stack, false},      {"graph", apply_graph, false},
+                 {"list", list_of, false},    {"count", count_of, false},   {"item", item, false},
+                 {"bits", bits_of, false},    {"real", is_real, false},     {"one_hot", one_hot, false},
+                 {"number", number_of, false}};
 
 Term body_call_function(Recipe *recipe, RecipeCall *call) {
   size_t i = 0;

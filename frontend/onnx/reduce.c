@@ -56,10 +56,13 @@ bool onnx_reduce(Onnx *x) {
   return onnx_out(x, 0, as_type_of(x, is_mean ? mean_of_integers(x, v) : reduce(x, x->row->op, as_float(x, v)), v));
 }
 
-bool onnx_reduce_log(Onnx *x) {
-  Value *v = onnx_in(x, 0);
+// The logarithm of the sum, or the sum of squares.
+bool onnx_reduce_with(Onnx *x) {
+  Value *given = onnx_in(x, 0), *v = as_wide(x, given);
   if (!v) return build_error(&x->build, "expected an input");
-  return onnx_out(x, 0, as_type_of(x, build_unary(&x->build, OP_Log, reduce(x, OP_ReduceSum, as_wide(x, v))), v));
+  const bool is_log = bytes_are(x->node->op, "ReduceLogSum");
+  v = reduce(x, OP_ReduceSum, is_log ? v : build_unary(&x->build, OP_Square, v));
+  return onnx_out(x, 0, as_type_of(x, is_log ? build_unary(&x->build, OP_Log, v) : v, given));
 }
 
 // v if finite, else 0
@@ -80,13 +83,6 @@ bool onnx_reduce_log_exp(Onnx *x) {
   // A second reduction of `most`, whose axes have extent 1, gives it the result's axes.
   Value *result = build_binary(b, OP_Add, build_unary(b, OP_Log, sum), reduce(x, OP_ReduceMax, most));
   return onnx_out(x, 0, as_type_of(x, result, given));
-}
-
-bool onnx_reduce_square(Onnx *x) {
-  Builder *b = &x->build;
-  Value *v = onnx_in(x, 0);
-  if (!v) return build_error(b, "expected an input");
-  return onnx_out(x, 0, as_type_of(x, reduce(x, OP_ReduceSum, build_unary(b, OP_Square, as_wide(x, v))), v));
 }
 
 static Value *backwards(Onnx *x, Value *v, int axis) {

@@ -32,17 +32,19 @@ static bool is(const char *text, const char *other) {
   return strcmp(text, other) == 0;
 }
 
-static double coordinate(const Resampling *r, int axis, int rank, double o, double scale, double n, double nresults) {
-  if (is(r->coordinates, "align_corners")) return nresults > 1 ? o * (n - 1) / (nresults - 1) : 0;
+// `length`: scale times n, which may be no whole number.
+static double coordinate(const Resampling *r, int axis, int rank, double o, double scale, double n, double length,
+                         double nresults) {
+  if (is(r->coordinates, "align_corners")) return length > 1 ? o * (n - 1) / (length - 1) : 0;
   if (is(r->coordinates, "asymmetric")) return o / scale;
   if (is(r->coordinates, "tf_half_pixel_for_nn")) return (o + 0.5) / scale;
   if (is(r->coordinates, "pytorch_half_pixel") && nresults < 2) return 0;
   if (is(r->coordinates, "tf_crop_and_resize")) {
     const double start = r->region[axis], end = r->region[rank + axis];
-    if (nresults <= 1) return (start + end) * (n - 1) / 2;
-    return start * (n - 1) + o * (end - start) * (n - 1) / (nresults - 1);
+    if (length <= 1) return (start + end) * (n - 1) / 2;
+    return start * (n - 1) + o * (end - start) * (n - 1) / (length - 1);
   }
-  const double centre = is(r->coordinates, "half_pixel_symmetric") ? n / 2 * (1 - floor(nresults) / nresults) : 0;
+  const double centre = is(r->coordinates, "half_pixel_symmetric") ? n / 2 * (1 - nresults / length) : 0;
   return centre + (o + 0.5) / scale - 0.5;
 }
 
@@ -107,7 +109,7 @@ static bool find_taps(Onnx *x, const Resampling *r, int axis, int rank, int64_t 
   double length = scale * (double)n;
   if (fabs(length - (double)nresults) < 1e-6 * length) length = (double)nresults;
   for (int64_t o = 0; o < nresults; o++) {
-    double at = coordinate(r, axis, rank, (double)o, scale, (double)n, length);
+    double at = coordinate(r, axis, rank, (double)o, scale, (double)n, length, (double)nresults);
     taps->is_outside[o] = is(r->coordinates, "tf_crop_and_resize") && (at < 0 || at > (double)(n - 1));
     taps->has_outside |= taps->is_outside[o];
     if (unstretched == NCUBIC || stretched < 1) {
