@@ -24,6 +24,11 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 _WANTED = re.compile(r'load\(PATH, constants=\{"(.*?)": FILE\}\)')
 
 
+def _plain(array: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
+    """Without gaps, and in the machine's order of bytes."""
+    return array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
+
+
 class NgradRep(BackendRep):  # type: ignore[misc]
     """A model, ready to run."""
 
@@ -33,8 +38,8 @@ class NgradRep(BackendRep):  # type: ignore[misc]
         self._inputs = [value.name for value in model.graph.input if value.name not in given]
         self._outputs = [value.name for value in model.graph.output]
 
-    def _load(self, folder: str, arrays: Mapping[str, numpy.ndarray[Any, Any]]) -> ngrad.Graph:
-        """With arrays that the reader asks for as constants, which are left out of the graph's inputs."""
+    def _load(self, folder: str, arrays: Mapping[str, numpy.ndarray[Any, Any]]) -> tuple[ngrad.Graph, list[str]]:
+        """The graph, and its inputs' names in the model, without those that the reader asks for as constants."""
         path = os.path.join(folder, "model.onnx")
         with open(path, "wb") as file:
             file.write(self._bytes)
@@ -42,7 +47,8 @@ class NgradRep(BackendRep):  # type: ignore[misc]
         constants: dict[str, str] = {}
         while True:
             try:
-                return ngrad.load(path, constants=constants, shapes=shapes)
+                graph = ngrad.load(path, constants=constants, shapes=shapes)
+                return graph, [name for name in self._inputs if name not in constants]
             except ngrad.GraphError as error:
                 wanted = (set(_WANTED.findall(str(error))) & set(arrays)) - set(constants)
                 if not wanted:
@@ -64,11 +70,16 @@ class NgradRep(BackendRep):  # type: ignore[misc]
         """The outputs, by index and by name, for a list or a dict of inputs, or for the only one."""
         if isinstance(inputs, numpy.ndarray):
             inputs = [inputs]
-        named = inputs if isinstance(inputs, Mapping) else dict(zip(self._inputs, inputs))
-        arrays = {name: numpy.asarray(array) for name, array in named.items()}
+        if not isinstance(inputs, Mapping):
+            if len(inputs) != len(self._inputs):
+                raise ValueError(f"expected {len(self._inputs)} inputs, found {len(inputs)}")
+            inputs = dict(zip(self._inputs, inputs))
+        if missing := [name for name in self._inputs if name not in inputs]:
+            raise ValueError(f"inputs without an array: {', '.join(missing)}")
+        arrays = {name: _plain(numpy.asarray(array)) for name, array in inputs.items()}
         with tempfile.TemporaryDirectory() as folder:
-            graph = self._load(folder, arrays)
-            values = [arrays[tensor.name] for tensor in graph.inputs[: len(graph.inputs) - len(graph.states)]]
+            graph, names = self._load(folder, arrays)
+            values = [arrays[name] for name in names]
             states = graph.initial_states()  # of dropout in training
             if os.environ.get("NGRAD_BACKEND", "compiled") == "interpreter":
                 results = graph.interpret(*values, *states.values())

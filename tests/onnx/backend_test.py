@@ -12,6 +12,7 @@ import models
 import ngrad_onnx_backend
 import numpy
 import onnx.backend.test
+from onnx import helper
 
 for name, kind in ("object", object), ("bool", bool):  # which ONNX 1.12 takes from numpy, and numpy 1.24 lacks
     if name not in vars(numpy):
@@ -25,7 +26,26 @@ if os.environ.get("NGRAD_BACKEND") != "interpreter":
     backend_test.include(f"^test_({KINDS})")
 for name in {*models.WRONG_DATA, *models.TIES_OF_F32, *models.RANDOM, *SEQUENCES}:
     backend_test.exclude(f"^{name}_cpu")
+
+
+class Calls(unittest.TestCase):
+    """What callers other than the runner give."""
+
+    def test_names_and_layouts(self):
+        x = numpy.arange(6, dtype="f4").reshape(2, 3)
+        info = helper.make_tensor_value_info
+        for name in ("x", 'a"b\n', "é"):
+            node = helper.make_node("Neg", [name], ["y"])
+            graph = helper.make_graph([node], "g", [info(name, 1, [2, 3])], [info("y", 1, [2, 3])])
+            rep = ngrad_onnx_backend.prepare(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+            for array in (x, numpy.asfortranarray(x), numpy.stack([x, x], axis=2)[:, :, 0], x.astype(">f4")):
+                numpy.testing.assert_array_equal(rep.run([array])[0], -x)
+            self.assertRaisesRegex(ValueError, "expected 1 inputs, found 2", rep.run, [x, x])
+            self.assertRaisesRegex(ValueError, "without an array", rep.run, {"z": x})
+
+
 suite = unittest.defaultTestLoader.loadTestsFromTestCase(backend_test.test_cases["OnnxBackendNodeModelTest"])
+suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(Calls))
 result = unittest.TextTestRunner(verbosity=0, stream=sys.stdout).run(suite)
 npassed = result.testsRun - len(result.skipped) - len(result.failures) - len(result.errors)
 print(f"{npassed} pass")
