@@ -58,6 +58,24 @@ bool run_is_parallel(const Kernel *k, const Loop *loop, const int64_t *dims); //
 // Then `why` says what is wrong, or nothing if steps are used up.
 bool tree_execute(const LoopRun *run, int64_t first, int64_t end, Blocks *blocks, Text *why);
 
+// A run of a program's kernels, one after the other.
+typedef struct ProgramRun {
+  const Program *program;
+  const ValueDomain *domain;
+  const int64_t *dims;     // as in LoopRun
+  const bool *is_left_out; // by output: the call does not want it; NULL: it wants all
+  Buffer **tensors;        // by value->index
+  Buffer **temporaries;    // by number in the program
+  bool keeps_invariant;    // what is the same for several slices has been computed for an earlier one
+  bool is_large;           // as in LoopRun
+  int64_t *nsteps;         // likewise
+  Blocks blocks;
+} ProgramRun;
+bool run_wants(const ProgramRun *r, const OutputSet *outputs);        // any of them
+bool run_needs(const ProgramRun *r, size_t kernel, size_t loop);      // the call runs the loop
+bool run_add_temporaries(ProgramRun *r, size_t kernel, Arena *arena); // false: out of memory
+bool run_kernel_loops(ProgramRun *r, size_t kernel, Text *why);       // as tree_execute
+
 // The value of an index (NULL: 0). leaf: of one without operands; also asked of a division by 0, and whether a tensor
 // that fits into the caches by its size exceeds them all the same (INDEX_EXCEEDS).
 typedef uint64_t LeafValue(void *context, const Index *i);

@@ -19,18 +19,14 @@ typedef struct Proof {
   const Program *p;
   const Graph *g;
   Allocator allocator;
-  // Of the whole program, and empty between units: by value->index; by temporary, numbered through the program.
+  // Of the whole program, and empty between units:
   Arena lasting;
-  Buffer **tensors, **temporaries;
   Stored *stored; // by value->index
-  // Of a unit, run in one way
+  ProgramRun run; // of a unit, in one way
   Arena arena;
-  size_t first, end;         // its kernels
-  const int64_t *dims;       // NULL: the hints
-  bool *is_left_out;         // by output; NULL: none is left out
-  bool is_shifted, is_large; // of a Way
-  Blocks blocks;
-  int64_t nsteps; // that the unit may still take
+  size_t first, end; // the unit's kernels
+  bool is_shifted;   // of a Way
+  int64_t nsteps;    // that the unit may still take
   Text *why;
 } Proof;
 
@@ -44,7 +40,7 @@ static bool out_of_memory(Proof *f) {
 static int64_t tensor_nelems(const Proof *f, const Value *v) {
   const ProgramSliceGroup *group = program_slice_group(f->p, f->first);
   if (slice_group_is_private(group, v)) return slice_group_nelems(group->slices, slice_group_find(group->slices, v));
-  return open_number(f->g, shape_nelems(&v->shape), shape_monomial(&v->shape), f->dims);
+  return open_number(f->g, shape_nelems(&v->shape), shape_monomial(&v->shape), f->run.dims);
 }
 
 // Costs
@@ -52,8 +48,8 @@ static int64_t tensor_nelems(const Proof *f, const Value *v) {
 // The number at the values of the dims, which may be more than fits an integer.
 static double size_of(const Proof *f, int64_t number, Monomial monomial) {
   double size = (double)number;
-  for (size_t i = 0; i < f->g->ndims && f->dims && monomial; i++)
-    size *= pow((double)f->dims[i] / (double)f->g->dims[i]->value, monomial_exponent(monomial, i));
+  for (size_t i = 0; i < f->g->ndims && f->run.dims && monomial; i++)
+    size *= pow((double)f->run.dims[i] / (double)f->g->dims[i]->value, monomial_exponent(monomial, i));
   return size;
 }
 
@@ -92,10 +88,10 @@ static double count_steps(const Proof *f, size_t kernel) {
 // Buffers
 
 static bool add_tensor(Proof *f, const Value *v, bool is_stored) {
-  Buffer *b = f->tensors[v->index];
+  Buffer *b = f->run.tensors[v->index];
   const int64_t nelems = tensor_nelems(f, v);
   if (b && (!is_stored || b->writers)) return true;
-  if (!b && !(b = f->tensors[v->index] = ARENA_NEW(&f->arena, Buffer))) return out_of_memory(f);
+  if (!b && !(b = f->run.tensors[v->index] = ARENA_NEW(&f->arena, Buffer))) return out_of_memory(f);
   *b = (Buffer){.name = v->name, .type = v->type, .nelems = nelems};
   if (!is_stored) return true;
   f->stored[v->index].values = ARENA_ARRAY(&f->arena, Datum, (size_t)nelems + 1);
@@ -104,31 +100,6 @@ static bool add_tensor(Proof *f, const Value *v, bool is_stored) {
     return out_of_memory(f);
   b->is_stored_once = true;
   b->address = f->is_shifted ? type_nbytes(v->type) : 0;
-  return true;
-}
-
-static bool is_wanted(const Proof *f, const OutputSet *outputs) {
-  bool is_any = !f->is_left_out || outputs->is_all;
-  for (uint32_t i = 0; i < outputs->count && !is_any; i++) is_any = !f->is_left_out[outputs->outputs[i]];
-  return is_any;
-}
-
-static bool add_temporaries(Proof *f, size_t kernel) {
-  const Schedule *s = f->p->schedules[kernel];
-  const Liveness *l = f->p->liveness;
-  for (uint32_t i = 0; i < s->ntemporaries; i++) {
-    const Temporary *t = &s->temporaries[i];
-    const size_t number = l->first_temporary[kernel] + i;
-    uint32_t same = i;
-    const size_t maker = program_maker(f->p, kernel, &same);
-    const bool is_needed = !l->may_be_unwanted[number] || is_wanted(f, &l->temporary_serves[number]);
-    f->temporaries[number] = NULL;
-    if (t->is_reused) f->temporaries[number] = f->temporaries[l->first_temporary[maker] + same];
-    if (t->is_reused || t->is_own || !is_needed) continue;
-    Buffer *b = f->temporaries[number] = ARENA_NEW(&f->arena, Buffer);
-    if (!b || !buffer_init(b, t->name, t->type, run_temporary_nelems(f->p, kernel, i, f->dims), true, &f->arena))
-      return out_of_memory(f);
-  }
   return true;
 }
 
@@ -141,27 +112,12 @@ static bool add_tensors(Proof *f, const Kernel *k) {
   return ok;
 }
 
-static bool run_kernel(Proof *f, size_t kernel) {
+static void mark_stored(Proof *f, size_t kernel) {
   const Schedule *s = f->p->schedules[kernel];
-  const Liveness *l = f->p->liveness;
-  for (size_t i = 0; i < s->nloops; i++) {
-    const Loop *loop = &s->loops[i];
-    if (loop_is_idle(s->kernel, loop) || !is_wanted(f, &l->serves[l->first_loop[kernel] + i])) continue;
-    const LoopRun run = {.tree = program_tree(f->p, kernel, i),
-                         .domain = &domain_of_hashes,
-                         .dims = f->dims,
-                         .tensors = f->tensors,
-                         .temporaries = f->temporaries + l->first_temporary[kernel],
-                         .is_large = f->is_large,
-                         .nsteps = &f->nsteps};
-    for (const Root *root = loop->roots; root < loop->roots + loop->nroots; root++) {
-      const Value *stored = root->kind == ROOT_STORE ? s->kernel->accesses[root->access].value : NULL;
-      if (stored) f->stored[stored->index].is_run = true;
-    }
-    f->blocks.are_parallel = f->blocks.are_one || run_is_parallel(s->kernel, loop, f->dims);
-    if (!tree_execute(&run, 0, run_nblocks(s, loop, f->dims), &f->blocks, f->why)) return false;
-  }
-  return true;
+  for (size_t i = 0; i < s->nloops; i++)
+    for (const Root *root = s->loops[i].roots; root < s->loops[i].roots + s->loops[i].nroots; root++)
+      if (root->kind == ROOT_STORE && run_needs(&f->run, kernel, i) && s->kernel->accesses[root->access].value)
+        f->stored[s->kernel->accesses[root->access].value->index].is_run = true;
 }
 
 // As the executor stores to a tensor in memory.
@@ -191,7 +147,7 @@ static bool find_expected(Proof *f, const Schedule *s) {
     buffer_forget(&f->stored[k->accesses[k->stores[i].access].value->index].expected);
   bool ok = true;
   for (size_t i = 0; i < s->nsums && ok; i++) ok = schedule_summation(s, &s->sums[i], &sums[i]);
-  if (ok && kernel_reference(k, sums, s->nsums, f->dims, &hashes, &f->allocator, &why)) return true;
+  if (ok && kernel_reference(k, sums, s->nsums, f->run.dims, &hashes, &f->allocator, &why)) return true;
   if (ok && !why) return out_of_memory(f);
   text_format(f->why, "%s\n", why ? why : "a sum is not added up in its order");
   return false;
@@ -201,7 +157,7 @@ static bool find_expected(Proof *f, const Schedule *s) {
 static bool compare(Proof *f, const Kernel *k, uint32_t block) {
   for (size_t i = 0; i < k->nstores; i++) {
     const Value *v = k->accesses[k->stores[i].access].value;
-    const Buffer *expected = &f->stored[v->index].expected, *b = f->tensors[v->index];
+    const Buffer *expected = &f->stored[v->index].expected, *b = f->run.tensors[v->index];
     for (int64_t e = 0; b && f->stored[v->index].is_run && e < b->nelems; e++) {
       const bool is_written = b->writers[e] >= block;
       const char *what = !expected->writers[e] ? is_written ? "is stored, which the kernel does not" : NULL
@@ -224,20 +180,23 @@ static bool compare(Proof *f, const Kernel *k, uint32_t block) {
 static void keep_values(Proof *f, const Kernel *k, bool is_kept) {
   for (size_t i = 0; i < k->nstores; i++) {
     const uint32_t value = k->accesses[k->stores[i].access].value->index;
-    if (f->tensors[value]) f->tensors[value]->values = is_kept ? f->stored[value].values : NULL;
+    if (f->run.tensors[value]) f->run.tensors[value]->values = is_kept ? f->stored[value].values : NULL;
   }
 }
 
 static bool prove_kernel(Proof *f, size_t kernel) {
   const Schedule *s = f->p->schedules[kernel];
-  if (!add_tensors(f, s->kernel) || !add_temporaries(f, kernel)) return false;
+  if (!add_tensors(f, s->kernel) || !run_add_temporaries(&f->run, kernel, &f->arena)) return out_of_memory(f);
   const Graph *g = f->g;
-  for (size_t i = 0; f->is_left_out && i < g->noutputs; i++)
-    if (f->is_left_out[i] && kernel_stores_value(s->kernel, g->outputs[i])) f->tensors[g->outputs[i]->index] = NULL;
-  if (f->blocks.are_one) f->blocks.first = ++f->blocks.now; // what earlier kernels of the slice did lies before
-  const uint32_t block = f->blocks.now + !f->blocks.are_one;
+  for (size_t i = 0; f->run.is_left_out && i < g->noutputs; i++)
+    if (f->run.is_left_out[i] && kernel_stores_value(s->kernel, g->outputs[i]))
+      f->run.tensors[g->outputs[i]->index] = NULL;
+  Blocks *blocks = &f->run.blocks;
+  if (blocks->are_one) blocks->first = ++blocks->now; // what earlier kernels of the slice did lies before
+  const uint32_t block = blocks->now + !blocks->are_one;
   keep_values(f, s->kernel, true);
-  const bool ok = run_kernel(f, kernel) && find_expected(f, s) && compare(f, s->kernel, block);
+  mark_stored(f, kernel);
+  const bool ok = run_kernel_loops(&f->run, kernel, f->why) && find_expected(f, s) && compare(f, s->kernel, block);
   keep_values(f, s->kernel, false);
   return ok;
 }
@@ -246,14 +205,15 @@ static bool prove_kernel(Proof *f, size_t kernel) {
 
 // Outputs that a call may leave out, and that no loop reads: all, or every other one. False: there are none.
 static bool leave_out(Proof *f, uint32_t which) {
-  bool is_any = false;
-  f->is_left_out = ARENA_ARRAY(&f->arena, bool, f->g->noutputs + 1);
-  if (!f->is_left_out) return out_of_memory(f);
+  const Program *p = f->p;
+  bool is_any = false, *is_left_out = ARENA_ARRAY(&f->arena, bool, f->g->noutputs + 1);
+  if (!is_left_out) return out_of_memory(f);
   for (size_t i = 0; i < f->g->noutputs; i++) {
-    f->is_left_out[i] =
-        f->p->has_optional_outputs && f->p->liveness->is_optional[f->g->outputs[i]->index] && (which >> i % 2 & 1);
-    is_any |= f->is_left_out[i];
+    is_left_out[i] =
+        p->has_optional_outputs && p->liveness->is_optional[f->g->outputs[i]->index] && (which >> i % 2 & 1);
+    is_any |= is_left_out[i];
   }
+  f->run.is_left_out = is_left_out;
   return is_any;
 }
 
@@ -261,7 +221,7 @@ static void tell_values(const Proof *f) {
   text_add_string(f->why, "with");
   for (size_t i = 0; i < f->g->ndims; i++)
     text_format(f->why, " %s = %lld", f->g->dims[i]->name,
-                (long long)(f->dims ? open_dim_value(f->g, i, f->dims) : f->g->dims[i]->value));
+                (long long)(f->run.dims ? open_dim_value(f->g, i, f->run.dims) : f->g->dims[i]->value));
   text_add_string(f->why, ": ");
 }
 
@@ -277,7 +237,7 @@ static void forget_tensors(Proof *f) {
     for (AccessId id = 0; id < k->naccesses; id++) {
       if (!k->accesses[id].value) continue;
       const uint32_t value = k->accesses[id].value->index;
-      f->tensors[value] = NULL;
+      f->run.tensors[value] = NULL;
       f->stored[value] = (Stored){0};
     }
   }
@@ -288,11 +248,11 @@ static bool run_unit(Proof *f, Way way, Text *why) {
   text_init(&told, &f->allocator);
   arena_init(&f->arena, &f->allocator);
   f->why = &told;
-  f->is_left_out = NULL;
+  f->run.is_left_out = NULL;
   f->is_shifted = way.is_shifted;
-  f->is_large = way.is_large;
-  f->blocks = (Blocks){.are_one = program_slice_group(f->p, f->first)};
-  f->blocks.first = f->blocks.now = f->blocks.are_one;
+  f->run.is_large = way.is_large;
+  f->run.blocks = (Blocks){.are_one = program_slice_group(f->p, f->first)};
+  f->run.blocks.first = f->run.blocks.now = f->run.blocks.are_one;
   bool ok = !way.left_out || leave_out(f, way.left_out) || !told.out_of_memory;
   for (size_t i = f->first; i < f->end && ok; i++) ok = prove_kernel(f, i);
   f->why = why;
@@ -322,7 +282,7 @@ static bool prove_at(Proof *f, const int64_t *dims, int64_t *nsteps, Text *why) 
   static const Way ways[] = {{0, false, false}, {0, true, true},  {0, false, true},
                              {1, true, true},   {2, true, false}, {3, false, true}};
   double steps = 1;
-  f->dims = dims;
+  f->run.dims = dims;
   for (size_t i = f->first; i < f->end; i++) steps += count_steps(f, i);
   for (int i = 0; i < (f->p->has_optional_outputs ? 6 : 3); i++) {
     if (ways[i].is_large && !ways[i].left_out && !unit_streams(f)) continue;
@@ -391,14 +351,17 @@ static bool prove_unit(Proof *f, size_t kernel, int64_t *nsteps, Text *why) {
 
 // Proves the units of kernels from `first` to before `end`.
 static bool prove(const Program *p, size_t first, size_t end, int64_t *nsteps, Text *why) {
-  Proof f = {.p = p, .g = p->graph, .allocator = *why->allocator};
+  Proof f = {.p = p,
+             .g = p->graph,
+             .allocator = *why->allocator,
+             .run = {.program = p, .domain = &domain_of_hashes, .nsteps = &f.nsteps}};
   const size_t nvalues = p->graph->nvalues + 1;
   f.allocator.steps = NULL; // what a user compiles does not pay for the proof, which has a budget of its own
   arena_init(&f.lasting, &f.allocator);
-  f.tensors = ARENA_ARRAY(&f.lasting, Buffer *, nvalues);
+  f.run.tensors = ARENA_ARRAY(&f.lasting, Buffer *, nvalues);
   f.stored = ARENA_ARRAY(&f.lasting, Stored, nvalues);
-  f.temporaries = ARENA_ARRAY(&f.lasting, Buffer *, p->liveness->ntemporaries + 1);
-  bool ok = f.tensors && f.stored && f.temporaries;
+  f.run.temporaries = ARENA_ARRAY(&f.lasting, Buffer *, p->liveness->ntemporaries + 1);
+  bool ok = f.run.tensors && f.stored && f.run.temporaries;
   why->out_of_memory |= !ok;
   for (size_t i = first; i < end && ok && *nsteps > 0; i = f.end) ok = prove_unit(&f, i, nsteps, why);
   arena_deinit(&f.lasting);
