@@ -181,11 +181,16 @@ static bool is_addressable(const Graph *g) {
   return nbytes <= most;
 }
 
-// The properties of the machine that a program for the instruction set is scheduled for.
+// The properties of the machine that a program for the instruction set is scheduled for. Emitted C, which runs on any
+// number of threads, has blocks for some: products would have four blocks for one, whatever their size.
 static Target target_for(const Build *b, const Isa *isa) {
+  enum { PORTABLE_THREADS = 4 };
   if (options_want_size(b->options)) return target_of_small_machine();
   Target t = b->is_portable ? target_of_any_machine() : target_of_machine();
-  if (b->is_portable) t.l2_nbytes = isa->l2_nbytes;
+  if (b->is_portable) {
+    t.l2_nbytes = isa->l2_nbytes;
+    t.threads = PORTABLE_THREADS;
+  }
   t.isa = isa->name;
   t.vector_registers = isa->vector_registers;
   if (b->options && b->options->isa && strcmp(b->options->isa, isas[0].name) == 0) t.code = CODE_SCALAR;

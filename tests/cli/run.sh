@@ -262,6 +262,15 @@ expect 3 '^y +f64 .*  FAILED$' '' run cancel.yaml --random --compare --tolerance
 expect 0 '^wrote' '' emit cancel.yaml --self-test --threads none -o cancelled
 cc -O2 cancelled/cancel.c cancelled/cancel_test.c -lm -o cancelled/self_test >stdout 2>stderr && cancelled/self_test >stdout
 count 'the self-test of sums that cancel passes'
+cat >product.yaml <<'Y'
+format: ngrad/1
+inputs: [{name: x, type: f32, shape: [2048, 128]}, {name: w, type: f32, shape: [128, 512]}]
+nodes: [{op: MatMul, inputs: [x, w], outputs: [y]}]
+outputs: [y]
+Y
+expect 0 '^wrote' '' emit product.yaml --isa scalar -o product
+grep -q '_for(1, 16, 1, ' product/product.c
+count 'a product of emitted C has blocks for several threads'
 identity='nodes: []'
 printf 'format: ngrad/1\nname: data\n%s\ninputs: [{name: a, type: f32, shape: [4, 3]}, {name: b, type: f32, shape: [3]}]\noutputs: [a, b]\n' \
   "$identity" >data.yaml
