@@ -141,14 +141,14 @@ for size in '1 6 5' '2 8 4'; do
     shape="N, $2, $3, $3"
     [ $format = NCX ] || shape="N, $3, $3, $2"
     for used in '' row_y row_mean row_variance; do
-      # shellcheck disable=SC2086
+      # shellcheck disable=SC2046,SC2086 # several names
       part "group_norm_$1_$2_$format${used:+_alone_$used}" "x_@: [$shape]
         gamma_@: [$2]
         beta_@: [$2]" "{op: GroupNorm, inputs: [x_@, gamma_@, beta_@], outputs: [row_y_@, row_mean_@, row_variance_@], attributes: {groups: $1, data_format: $format}}" \
         $(printf '%s_@ ' ${used:-row_y row_mean row_variance})
     done
     for used in '' row_dx dg db; do
-      # shellcheck disable=SC2086
+      # shellcheck disable=SC2046,SC2086 # several names
       part "group_norm_gradient_$1_$2_$format${used:+_alone_$used}" "x_@: [$shape]
         dy_@: [$shape]
         mean_@: [N, $1]
